@@ -1,1 +1,37 @@
-#![doc = "Jobyard."]
+//! How a task process is isolated. `prepare` (in the worker) makes what the attempt needs on this machine and
+//! returns the plan; the sidecar executes the plan; `cleanup` (in the worker) takes it all away again.
+//!
+//! Owns: control groups, private directories, which containment this machine can do, and clearing the processes
+//! of an attempt whose sidecar is gone. Never: a job, its policy, a lease, the wire.
+//! Invariant: whatever `prepare` made is named in the plan it returns, so that `clear_tree` and `cleanup` need
+//! nothing else, from whichever process, as often as one likes.
+//!
+//! # Use
+//! ```no_run
+//! # use jobyard_runtime::*; use std::path::Path;
+//! # fn example(request: &PrepareRequest<'_>) -> Result<(), Box<dyn std::error::Error>> {
+//! let runtime = NodeRuntime::set_up("n1")?;             // once, at the worker's start
+//! let prepared = runtime.prepare(request)?;             // for each attempt
+//! let directory = jobyard_handoff::AttemptDirectory::create("/run/jobyard/a/17", &prepared.plan, &prepared.environment)?;
+//! let sidecar = spawn_sidecar(Path::new("/usr/lib/jobyard/jobyard-sidecar"), &directory)?;
+//! // … frames over sidecar.connection until Ended and AckOutcome; sidecar.process.wait() …
+//! cleanup(&prepared.plan)?;
+//! directory.remove()?;
+//! # Ok(()) }
+//! ```
+
+mod clear;
+mod directories;
+mod groups;
+mod node;
+mod prepare;
+mod probe;
+mod program;
+mod sidecar;
+
+pub use clear::{Cleared, clear_tree};
+pub use directories::{cleanup, remove_tree};
+pub use node::{NodeRuntime, SetUpError};
+pub use prepare::{PrepareError, PrepareRequest, Prepared, Program, Resources};
+pub use probe::{Abilities, probe};
+pub use sidecar::{SpawnedSidecar, spawn_sidecar};

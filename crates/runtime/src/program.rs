@@ -1,0 +1,1 @@
+//! Which file a command means.
