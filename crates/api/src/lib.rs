@@ -1,1 +1,13 @@
-#![doc = "Jobyard."]
+//! The wire: JSON types of the HTTP API with their OpenAPI, the doors between our own roles, and the conversions
+//! to and from the model.
+//!
+//! Owns the shapes of what crosses a process boundary and the checks of what comes in. Decides nothing and stores
+//! nothing.
+
+pub mod doors;
+
+/// Messages and services generated from `proto/jobyard/v1/doors.proto`.
+#[expect(missing_docs, clippy::all, reason = "generated; the .proto file has the comments")]
+pub mod proto {
+    tonic::include_proto!("jobyard.v1");
+}

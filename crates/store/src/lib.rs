@@ -1,1 +1,219 @@
-#![doc = "Jobyard."]
+//! The datastore: one trait, two dialects behind it.
+//!
+//! Owns every table and every statement. Decides nothing about a job's life: it loads rows under a lock, hands them
+//! to [`jobyard_model::lifecycle`], and writes what comes back, guarded by what it read and counted.
+//!
+//! Invariants: **a write that speaks of an attempt is guarded by job, attempt, lease and status.** Lock order is
+//! job, then attempt, ascending id; whoever goes another way skips locked rows. An acknowledged call is durable.
+//! Lease time is the datastore's clock (PostgreSQL's, or the clock handed to the SQLite store).
+
+pub mod audit;
+pub mod error;
+pub mod events;
+pub mod jobs;
+pub mod logs;
+pub mod nodes;
+pub mod reports;
+pub mod retention;
+pub mod tokens;
+pub mod wake;
+
+use async_trait::async_trait;
+use jobyard_model::node::NodeGate;
+use jobyard_model::{ArtifactHash, JobId, LeaseSettings, NodeId, NodeState, Timestamp};
+use tokio::sync::watch;
+
+pub use audit::{Actor, AuditRecord};
+pub use error::{StoreError, SubmitError};
+pub use events::{EventCursor, EventFilter, EventPage, EventRecord};
+pub use jobs::{
+    AttemptRecord, Control, JobPage, JobQuery, JobRecord, NewJob, StatusCount, Submitted, Summary,
+};
+pub use logs::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream};
+pub use nodes::{
+    Claimed, HeartbeatAnswer, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord,
+    RegisterAnswer, StopOrder,
+};
+pub use reports::{Answer, Report, ReportItem, SilenceReport, Verdict};
+pub use retention::{Cutoffs, Removed};
+pub use tokens::{NewToken, TokenRecord};
+pub use wake::WakeTopic;
+
+/// What server and informer need of the datastore.
+///
+/// Every call is one transaction; calls made at the same time may share a commit. A call that returns `Err` changed
+/// nothing, except [`StoreError::Unknown`]: then the commit's fate is not known and the call may be made again, since
+/// every one is absorbed by a key or a guard.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    // Submission and its control.
+
+    /// Accepts jobs, all or none, and says for each whether it is new. A repeated idempotency key with the same hash
+    /// gives the job it made the first time.
+    async fn submit(&self, jobs: Vec<NewJob>, by: &Actor) -> Result<Vec<Submitted>, SubmitError>;
+
+    /// Wants the job cancelled: at once when nothing runs, else by raising the intent of its attempt.
+    async fn cancel(&self, job_id: JobId, by: &Actor) -> Result<Control, StoreError>;
+
+    /// Starts a new round of a job that ended badly. With `after_attempt` below the newest attempt nothing is done.
+    async fn retry(
+        &self,
+        job_id: JobId,
+        after_attempt: Option<u32>,
+        by: &Actor,
+    ) -> Result<Control, StoreError>;
+
+    // Reading. Never decides a write.
+
+    /// One job.
+    async fn job(&self, job_id: JobId) -> Result<Option<JobRecord>, StoreError>;
+
+    /// A page of jobs, newest first, bounded in what it scans.
+    async fn jobs(&self, query: &JobQuery) -> Result<JobPage, StoreError>;
+
+    /// All attempts of a job, ended and live, by number.
+    async fn attempts(&self, job_id: JobId) -> Result<Vec<AttemptRecord>, StoreError>;
+
+    /// Bounded counts by status, and what the fleet offers and has reserved.
+    async fn summary(&self) -> Result<Summary, StoreError>;
+
+    // Artifacts: the datastore knows which there are, the artifact store has their bytes.
+
+    /// Notes an artifact whose bytes are durable, and frees the jobs that waited for it.
+    async fn add_artifact(&self, hash: ArtifactHash, size_bytes: u64, by: &Actor) -> Result<(), StoreError>;
+
+    /// The size of a known artifact.
+    async fn artifact(&self, hash: ArtifactHash) -> Result<Option<u64>, StoreError>;
+
+    /// The executable that the live attempt with this lease may fetch; `None` for any other lease.
+    async fn artifact_of_lease(
+        &self,
+        lease_id: jobyard_model::LeaseId,
+    ) -> Result<Option<ArtifactHash>, StoreError>;
+
+    // Nodes and pools.
+
+    /// A worker's start. The newest session wins; another boot id proves the old boot's attempts gone and ends them.
+    async fn register_node(
+        &self,
+        node: &jobyard_model::node::NodeRegistration,
+    ) -> Result<RegisterAnswer, StoreError>;
+
+    /// A node heartbeat.
+    async fn heartbeat_node(&self, heartbeat: NodeHeartbeat) -> Result<HeartbeatAnswer, StoreError>;
+
+    /// Every node, by name and id.
+    async fn nodes(&self) -> Result<Vec<NodeState>, StoreError>;
+
+    /// Opens, cordons or drains a node; draining raises the intent of its attempts to `evict` in the same
+    /// transaction. `false`: no such node.
+    async fn set_node_gate(&self, node_id: NodeId, gate: NodeGate, by: &Actor) -> Result<bool, StoreError>;
+
+    /// Every pool, by name.
+    async fn pools(&self) -> Result<Vec<PoolRecord>, StoreError>;
+
+    /// Makes a pool; one that exists is left as it is.
+    async fn put_pool(&self, name: &str, by: &Actor) -> Result<(), StoreError>;
+
+    // The informer's.
+
+    /// The heads of each (lane, owner, shape) of a pool, at most `heads_per_group` each and `limit` in all, and the
+    /// pool's nodes with what is reserved on them. Only jobs whose `wait_since` has come.
+    async fn place_snapshot(
+        &self,
+        pool: &str,
+        heads_per_group: u32,
+        limit: u32,
+    ) -> Result<PlaceSnapshot, StoreError>;
+
+    /// Claims waiting jobs for the nodes chosen, each with the next attempt and a new lease. Those that are no longer
+    /// waiting are left out of the answer. When this returns, the claims are durable and may be pushed.
+    async fn claim(&self, placements: Vec<Placement>) -> Result<Vec<Claimed>, StoreError>;
+
+    /// Ends attempts that surely never started.
+    async fn end_not_started(&self, attempts: Vec<NotStarted>) -> Result<u64, StoreError>;
+
+    /// Live attempts that are wanted to stop, oldest first.
+    async fn pending_stops(&self, limit: u32) -> Result<Vec<StopOrder>, StoreError>;
+
+    /// Moves jobs whose `run_at` or retry delay is over to `waiting`; a due time further away than its own delay is
+    /// due now. Ends those whose `start_within` is over. Returns how many were moved.
+    async fn release_due(&self, limit: u32) -> Result<u64, StoreError>;
+
+    /// Gives up on attempts whose lease ran out, unless `report_clock` is stale or silence is not to be judged yet
+    /// (promise 4).
+    async fn expire_silent(&self, limit: u32) -> Result<SilenceReport, StoreError>;
+
+    /// Removes what is older than the cut-offs, a bounded batch at a time.
+    async fn remove_old(&self, cutoffs: Cutoffs, limit: u32) -> Result<Removed, StoreError>;
+
+    // The report door's.
+
+    /// Stamps `report_clock`: a server with an open report door lives. After a gap, or a step back of the clock, sets
+    /// `reap_not_before` to one lease from now.
+    async fn stamp_report_clock(&self) -> Result<(), StoreError>;
+
+    /// Carries out what workers report, in one transaction; each item gets its own answer, in order. One bad item
+    /// never fails the others.
+    async fn report(&self, items: Vec<ReportItem>) -> Result<Vec<Answer>, StoreError>;
+
+    // Logs.
+
+    /// Appends to logs where `from` is the stream's end; answers each stream's end, in order.
+    async fn append_logs(&self, chunks: Vec<LogChunk>) -> Result<Vec<LogAnswer>, StoreError>;
+
+    /// Chunks of an attempt by arrival: those of `stream` (or both) that reach beyond `from` (of one stream), or that
+    /// arrived after the chunk numbered `after_seq`.
+    async fn log_chunks(&self, query: &logs::LogQuery) -> Result<Vec<LogChunk>, StoreError>;
+
+    /// How long each stream of an attempt is.
+    async fn log_extent(&self, job_id: JobId, attempt: u32) -> Result<LogExtent, StoreError>;
+
+    // Events.
+
+    /// Events after the cursor that no running transaction can still precede.
+    async fn events_after(
+        &self,
+        cursor: EventCursor,
+        filter: &EventFilter,
+        limit: u32,
+    ) -> Result<EventPage, StoreError>;
+
+    /// The cursor after the newest event.
+    async fn event_head(&self) -> Result<EventCursor, StoreError>;
+
+    // Tokens and audit.
+
+    /// Keeps a token's hash.
+    async fn add_token(&self, token: &NewToken, by: &Actor) -> Result<(), StoreError>;
+
+    /// The token with this hash, unless revoked or past its end.
+    async fn token_by_hash(&self, hash: [u8; 32]) -> Result<Option<TokenRecord>, StoreError>;
+
+    /// Every token, newest first.
+    async fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError>;
+
+    /// Revokes a token. `false`: no such token.
+    async fn revoke_token(
+        &self,
+        token_id: jobyard_model::ids::TokenId,
+        by: &Actor,
+    ) -> Result<bool, StoreError>;
+
+    /// The audit trail, newest first, below `before` (an audit number).
+    async fn audit(&self, before: Option<i64>, limit: u32) -> Result<Vec<AuditRecord>, StoreError>;
+
+    // Itself.
+
+    /// The datastore's clock.
+    async fn now(&self) -> Result<Timestamp, StoreError>;
+
+    /// The lease times that the store works with.
+    fn lease_settings(&self) -> LeaseSettings;
+
+    /// Changes when there may be work of this topic. Lost wake-ups are made good by polling.
+    fn wakes(&self, topic: WakeTopic) -> watch::Receiver<u64>;
+
+    /// Finishes what is in hand and lets go of the datastore.
+    async fn close(&self);
+}

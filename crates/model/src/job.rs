@@ -1,0 +1,164 @@
+//! What a user submits.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ArtifactHash, Priority, Resources, Timestamp};
+
+/// What kind of job it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(i16)]
+pub enum JobKind {
+    /// Ends by itself.
+    Task = 0,
+    /// Is meant to stay up; has no run-time limit.
+    Service = 1,
+}
+
+impl JobKind {
+    /// The word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Service => "service",
+        }
+    }
+
+    /// The number in the datastore.
+    #[must_use]
+    pub fn code(self) -> i16 {
+        self as i16
+    }
+
+    /// The kind with this number in the datastore.
+    #[must_use]
+    pub fn from_code(code: i16) -> Option<Self> {
+        [Self::Task, Self::Service].into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+/// Where a job's time goes; stored for placement that mixes, without effect yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IoClass {
+    /// Mostly computes.
+    Cpu,
+    /// Mostly waits for files or the network.
+    Io,
+    /// Some of both.
+    #[default]
+    Mixed,
+}
+
+/// How a task process is isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runtime {
+    /// A plain process with its own user id, session and control group.
+    #[default]
+    Process,
+}
+
+impl Runtime {
+    /// The word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+        }
+    }
+}
+
+/// Where a job's executable lies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BinaryUrl {
+    /// `sha256:<hex>`: an artifact.
+    Artifact(#[serde(with = "hash_text")] ArtifactHash),
+    /// `file://<absolute path>`: a file of the node, where the server's settings allow it. Holds the path.
+    File(String),
+}
+
+mod hash_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::ArtifactHash;
+
+    pub(super) fn serialize<S: Serializer>(hash: &ArtifactHash, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(hash)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ArtifactHash, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// What made a job, when it wasn't a person: a schedule, a workflow run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Such as `schedule`.
+    pub kind: String,
+    /// Which one.
+    pub id: String,
+    /// Which occurrence or step of it.
+    pub key: String,
+}
+
+/// A job as submitted, checked and with its defaults filled in. Never changes after the insert.
+///
+/// The serialised form is the datastore's, not the wire's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// The team that is accounted for.
+    pub owner: String,
+    /// Shown to people; need not be unique.
+    pub name: String,
+    /// Task or service.
+    pub kind: JobKind,
+    /// The executable; without it `command[0]` names one that the node has.
+    pub binary: Option<BinaryUrl>,
+    /// With `binary` the arguments, without it the program and its arguments.
+    pub command: Vec<String>,
+    /// The environment that the task process gets besides `JOBYARD_*` and `PATH`.
+    pub env: BTreeMap<String, String>,
+    /// Not before this instant.
+    pub run_at: Option<Timestamp>,
+    /// Expires when no attempt was `running` this long after creation or `run_at`.
+    pub start_within_ms: Option<u64>,
+    /// How many retries the user's failures may cost.
+    pub max_retries: u32,
+    /// Delay before the first retry; doubles with each.
+    pub backoff_ms: u64,
+    /// Exit codes that say: can't work again.
+    pub no_retry_exit_codes: Vec<i32>,
+    /// From the start of the task process, each attempt anew.
+    pub timeout_ms: Option<u64>,
+    /// Between TERM and KILL.
+    pub stop_grace_ms: u64,
+    /// What placement reserves.
+    pub resources: Resources,
+    /// A hard cap in thousandths of a core.
+    pub cpu_limit_milli: Option<u64>,
+    /// Stored without effect yet.
+    pub io_class: IoClass,
+    /// How the task process is isolated.
+    pub runtime: Runtime,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Stored without effect yet.
+    pub preemptible: bool,
+    /// At most one live attempt, ever (promise 3).
+    pub exclusive: bool,
+    /// The pool it waits in.
+    pub pool: String,
+    /// What a node must be labelled with.
+    pub node_labels: BTreeMap<String, String>,
+    /// For people and filters.
+    pub labels: BTreeMap<String, String>,
+    /// What made the job, when it wasn't a person.
+    pub origin: Option<Origin>,
+}

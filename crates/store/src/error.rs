@@ -1,0 +1,118 @@
+//! What can go wrong, a variant for each thing a caller does differently.
+
+use std::error::Error as StdError;
+
+use jobyard_model::JobId;
+use thiserror::Error;
+
+/// A driver's error.
+pub type Source = Box<dyn StdError + Send + Sync>;
+
+/// Why a call did not do what it was asked.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The datastore can't be reached or doesn't answer in time. Nothing was changed; try again.
+    #[error("the datastore could not be reached while {doing}")]
+    Unavailable {
+        /// What we were doing.
+        doing: &'static str,
+        /// The driver's error.
+        #[source]
+        source: Source,
+    },
+    /// The connection broke during the commit. The call may be made again.
+    #[error("the commit's fate is unknown after {doing}")]
+    Unknown {
+        /// What we were doing.
+        doing: &'static str,
+        /// The driver's error.
+        #[source]
+        source: Source,
+    },
+    /// The disk or the database is full. Nothing was changed.
+    #[error("the datastore is full: {doing} was refused")]
+    Full {
+        /// What we were doing.
+        doing: &'static str,
+        /// The driver's error.
+        #[source]
+        source: Source,
+    },
+    /// A row says something that our own rules forbid.
+    #[error("inconsistent row in `{table}` for {id}: {what}")]
+    Inconsistent {
+        /// The table.
+        table: &'static str,
+        /// Which row.
+        id: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The schema is older than this binary can use.
+    #[error("the schema has version {found}, this binary needs {needed}: run `jobyard migrate`")]
+    SchemaTooOld {
+        /// The version in the datastore.
+        found: i32,
+        /// The version this binary needs.
+        needed: i32,
+    },
+    /// The schema refuses binaries as old as this one.
+    #[error(
+        "the schema needs a binary of at least schema version {oldest}, this one has {own}: upgrade jobyard"
+    )]
+    BinaryTooOld {
+        /// The oldest binary the schema allows.
+        oldest: i32,
+        /// This binary's schema version.
+        own: i32,
+    },
+    /// Another process has the embedded datastore open.
+    #[error("another process uses the datastore in {path}; stop it first, or choose another --data-dir")]
+    Locked {
+        /// The data directory's database.
+        path: String,
+    },
+    /// A statement failed in a way that is a defect of ours.
+    #[error("a statement failed while {doing}")]
+    Statement {
+        /// What we were doing.
+        doing: &'static str,
+        /// The driver's error.
+        #[source]
+        source: Source,
+    },
+}
+
+/// Why a batch of jobs was not accepted; nothing of it was.
+#[derive(Debug, Error)]
+pub enum SubmitError {
+    /// The key was used for another spec.
+    #[error("the idempotency key was used for another job, {job_id}")]
+    KeyConflict {
+        /// Index in the batch.
+        index: usize,
+        /// The job the key made.
+        job_id: JobId,
+    },
+    /// No such pool.
+    #[error("there is no pool `{pool}`; the pools are {}", known.join(", "))]
+    UnknownPool {
+        /// Index in the batch.
+        index: usize,
+        /// The pool named.
+        pool: String,
+        /// The pools there are.
+        known: Vec<String>,
+    },
+    /// The owner has as many un-ended jobs as the settings allow.
+    #[error("owner `{owner}` already has {limit} un-ended jobs, the most allowed")]
+    TooManyJobs {
+        /// The owner.
+        owner: String,
+        /// The setting.
+        limit: u64,
+    },
+    /// The datastore.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
