@@ -8,13 +8,16 @@
 //! Lease time is the datastore's clock (PostgreSQL's, or the clock handed to the SQLite store).
 
 pub mod audit;
+mod encoding;
 pub mod error;
 pub mod events;
 pub mod jobs;
+mod ledger;
 pub mod logs;
 pub mod nodes;
 pub mod reports;
 pub mod retention;
+mod rows;
 pub mod tokens;
 pub mod wake;
 
