@@ -1,1 +1,97 @@
-#![doc = "Jobyard."]
+//! The informer: claims waiting jobs, places them, pushes them to workers, gives up on silent attempts.
+//!
+//! Stateless: several may run at once, and one may die or freeze anywhere. Every change is a guarded statement of the
+//! store; what a pass remembers (whose turn it is) only makes the next one fair. Invariant: **an attempt is pushed
+//! only after its claim is durable**, and ended as `not_started` only when it surely never started.
+//!
+//! One loop a file in [`loops`]; each has `run_once`, which takes no hint about what changed.
+
+mod doors;
+mod launch;
+pub mod loops;
+mod pace;
+mod push;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobyard_store::{Store, WakeTopic};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use doors::WorkerDoors;
+pub use pace::{LoopBoard, LoopReading};
+
+use loops::{deliver_stops, expire_leases, place, release_due, retention};
+use pace::Pace;
+
+/// What an informer is made of.
+pub struct InformerParts {
+    /// The datastore.
+    pub store: Arc<dyn Store>,
+    /// How workers are reached.
+    pub doors: Arc<dyn WorkerDoors>,
+    /// Settings.
+    pub settings: InformerSettings,
+    /// Where the loops say how they fare.
+    pub board: LoopBoard,
+}
+
+/// What can be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InformerSettings {
+    /// Pools to place for; empty: all there are.
+    pub pools: Vec<String>,
+    /// How long ended jobs are kept, in milliseconds.
+    pub keep_jobs_ms: u64,
+    /// How long idempotency keys of ended jobs are kept at least, in milliseconds.
+    pub keep_keys_ms: u64,
+    /// How long audit rows are kept, in milliseconds.
+    pub keep_audit_ms: u64,
+}
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+impl Default for InformerSettings {
+    fn default() -> Self {
+        Self {
+            pools: Vec::new(),
+            keep_jobs_ms: 90 * DAY_MS,
+            keep_keys_ms: 7 * DAY_MS,
+            keep_audit_ms: 365 * DAY_MS,
+        }
+    }
+}
+
+/// Runs every loop until `shutdown`; then lets pushes in flight finish (each has a deadline) and returns.
+pub async fn run(parts: InformerParts, shutdown: CancellationToken) {
+    let InformerParts { store, doors, settings, board } = parts;
+    let tracker = TaskTracker::new();
+    let pushes = TaskTracker::new();
+    let pace = |name, topics: &[WakeTopic], period| Pace::new(name, topics, period, &store);
+
+    let place = place::PlaceLoop::new(store.clone(), doors.clone(), settings.clone(), pushes.clone());
+    let second = Duration::from_secs(1);
+    tracker.spawn(pace("place", &[WakeTopic::Placement], second).run(place, board.clone(), shutdown.clone()));
+    let stops = deliver_stops::DeliverStopsLoop::new(store.clone(), doors.clone());
+    tracker.spawn(pace("deliver_stops", &[WakeTopic::Stops], second).run(
+        stops,
+        board.clone(),
+        shutdown.clone(),
+    ));
+    let expire = expire_leases::ExpireLeasesLoop::new(store.clone(), board.clone());
+    tracker.spawn(pace("expire_leases", &[], second).run(expire, board.clone(), shutdown.clone()));
+    let due = release_due::ReleaseDueLoop::new(store.clone());
+    tracker.spawn(pace("release_due", &[], Duration::from_millis(200)).run(
+        due,
+        board.clone(),
+        shutdown.clone(),
+    ));
+    let retention = retention::RetentionLoop::new(store.clone(), settings);
+    tracker.spawn(pace("retention", &[], Duration::from_secs(60)).run(retention, board, shutdown));
+
+    tracker.close();
+    tracker.wait().await;
+    pushes.close();
+    pushes.wait().await;
+}

@@ -516,6 +516,7 @@ pub struct Outstanding {
     pub artifact_missing: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Placement {
     lease_id: LeaseId,
     node_id: NodeId,

@@ -1,0 +1,31 @@
+//! A claimed attempt as a worker is told of it.
+
+use jobyard_api::proto;
+use jobyard_model::BinaryUrl;
+use jobyard_store::Claimed;
+
+/// Everything the worker needs; nothing of it is looked up again.
+pub(crate) fn launch_message(claimed: &Claimed) -> proto::Launch {
+    let spec = &claimed.spec;
+    let (artifact, file) = match &spec.binary {
+        Some(BinaryUrl::Artifact(hash)) => (hash.0.to_vec(), String::new()),
+        Some(BinaryUrl::File(path)) => (Vec::new(), path.clone()),
+        None => (Vec::new(), String::new()),
+    };
+    proto::Launch {
+        job_id: claimed.job_id.0.as_bytes().to_vec().into(),
+        attempt: claimed.attempt,
+        lease_id: claimed.lease_id.0.as_bytes().to_vec().into(),
+        artifact: artifact.into(),
+        file,
+        command: spec.command.clone(),
+        env: spec.env.clone().into_iter().collect(),
+        timeout_ms: spec.timeout_ms.unwrap_or(0),
+        stop_grace_ms: spec.stop_grace_ms,
+        cpu_milli: spec.resources.cpu_milli,
+        cpu_limit_milli: spec.cpu_limit_milli.unwrap_or(0),
+        memory_bytes: spec.resources.memory_bytes,
+        exclusive: spec.exclusive,
+        runtime: spec.runtime.as_str().to_owned(),
+    }
+}

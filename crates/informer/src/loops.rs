@@ -1,0 +1,7 @@
+//! What an informer does, one loop a file.
+
+pub(crate) mod deliver_stops;
+pub(crate) mod expire_leases;
+pub(crate) mod place;
+pub(crate) mod release_due;
+pub(crate) mod retention;
