@@ -5,8 +5,8 @@
 use jobyard_model::lifecycle::{End, EndedAttempt, JobState, Policy};
 use jobyard_model::retry::{Accounts, Budgets};
 use jobyard_model::{
-    AttemptEnd, Intent, Job, JobId, JobKind, LeaseId, LiveAttempt, NodeId, Phase, Priority, Resources,
-    SessionId, ShapeId, Status, Timestamp,
+    Intent, Job, JobId, JobKind, LeaseId, LiveAttempt, NodeId, Phase, Priority, Resources, SessionId,
+    ShapeId, Status, Timestamp,
 };
 use uuid::Uuid;
 
@@ -55,7 +55,7 @@ pub(crate) struct JobRow {
     pub(crate) unpaid_in_row: i32,
     pub(crate) evictions: i32,
     pub(crate) avoid_node: Option<Uuid>,
-    pub(crate) max_retries: i64,
+    pub(crate) max_retries: i32,
     pub(crate) backoff_ms: i64,
     /// A JSON array; null when there are none.
     pub(crate) no_retry_exit_codes: Option<String>,
@@ -99,13 +99,13 @@ pub(crate) struct HistoryRow {
     pub(crate) started_ms: Option<i64>,
     pub(crate) ended_ms: i64,
     pub(crate) outcome: i16,
-    /// JSON of [`AttemptEnd`], its text cleaned.
+    /// The column `end`: JSON of a `model::AttemptEnd`, its text cleaned.
     pub(crate) end_json: String,
     pub(crate) fingerprint: i64,
     pub(crate) retryable: bool,
-    pub(crate) wall_ms: Option<i64>,
-    pub(crate) cpu_ms: Option<i64>,
-    pub(crate) peak_memory_bytes: Option<i64>,
+    /// Where it was when it ended.
+    pub(crate) phase: i16,
+    pub(crate) lease_until_ms: i64,
 }
 
 /// A row of `job_end`: one for each round that is over. The insert sets the column `current`.
@@ -125,6 +125,7 @@ pub(crate) struct EndRow {
     pub(crate) platform_failures: i32,
     pub(crate) unpaid_in_row: i32,
     pub(crate) evictions: i32,
+    pub(crate) platform_since_ms: Option<i64>,
 }
 
 /// A row of `event`, without its place.
@@ -182,7 +183,7 @@ impl JobRow {
             unpaid_in_row: number_column(job.accounts.unpaid_in_row),
             evictions: number_column(job.accounts.evictions),
             avoid_node: job.avoid_node.map(|node| node.0),
-            max_retries: i64::from(budgets.max_retries),
+            max_retries: number_column(budgets.max_retries),
             backoff_ms: column(budgets.backoff_ms),
             no_retry_exit_codes: (!codes.is_empty()).then(|| format!("{codes:?}")),
             start_within_ms: job.policy.start_within_ms.map(column),
@@ -237,7 +238,7 @@ impl JobRow {
             kind: JobKind::from_code(self.kind)
                 .ok_or_else(|| inconsistent("job_live", self.id, "no such kind"))?,
             budgets: Budgets {
-                max_retries: u32::try_from(self.max_retries).unwrap_or(u32::MAX),
+                max_retries: number(self.max_retries),
                 backoff_ms: amount(self.backoff_ms),
                 no_retry_exit_codes: crate::encoding::from_json("job_live", self.id, codes)?,
             },
@@ -329,10 +330,6 @@ impl HistoryRow {
     /// # Errors
     /// As [`to_json`].
     pub(crate) fn new(job_id: JobId, round: u32, ended: &EndedAttempt) -> Result<Self, StoreError> {
-        let usage = match &ended.end {
-            AttemptEnd::Exited(facts) => Some(&facts.usage),
-            _ => None,
-        };
         let attempt = &ended.attempt;
         Ok(Self {
             job_id: job_id.0,
@@ -349,9 +346,8 @@ impl HistoryRow {
             end_json: to_json("attempt", &ended.end)?,
             fingerprint: ended.end.fingerprint(),
             retryable: ended.retryable,
-            wall_ms: usage.map(|usage| column(usage.wall_ms)),
-            cpu_ms: usage.map(|usage| column(usage.cpu_user_ms.saturating_add(usage.cpu_system_ms))),
-            peak_memory_bytes: usage.map(|usage| column(usage.peak_memory_bytes)),
+            phase: attempt.phase.code(),
+            lease_until_ms: attempt.lease_until.0,
         })
     }
 }
@@ -373,6 +369,7 @@ impl EndRow {
             platform_failures: number_column(job.accounts.platform_failures),
             unpaid_in_row: number_column(job.accounts.unpaid_in_row),
             evictions: number_column(job.accounts.evictions),
+            platform_since_ms: job.accounts.platform_since.map(|since| since.0),
         })
     }
 
@@ -400,7 +397,7 @@ impl EndRow {
             accounts: Accounts {
                 retry_count: number(self.retry_count),
                 platform_failures: number(self.platform_failures),
-                platform_since: None,
+                platform_since: self.platform_since_ms.map(Timestamp),
                 unpaid_in_row: number(self.unpaid_in_row),
                 evictions: number(self.evictions),
             },
