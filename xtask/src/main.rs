@@ -1,1 +1,46 @@
-fn main() {}
+//! What a developer does to the repository: `cargo xtask <command>`.
+#![expect(clippy::print_stdout, reason = "a command line tool")]
+
+mod build;
+mod demo;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  demo [--exit]   build Jobyard, start it on its embedded datastore, run a job and show its result;
+                  goes on serving until Ctrl-C, unless --exit is given
+  build           build the release binaries, the sidecar statically, into target/release
+  test [FILTER]   check formatting, lints and tidy, then run all tests; with FILTER only the tests that match
+  tidy            compare crate dependencies with the rules and the code map with crates/; list the longest files
+  help            this text
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["demo"] => demo::run(demo::Afterwards::Serve),
+        ["demo", "--exit"] => demo::run(demo::Afterwards::Exit),
+        ["build"] => build::release().map(|_| ()),
+        ["test"] => test::run(None),
+        ["test", filter] => test::run(Some(filter)),
+        ["tidy"] => tidy::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("no such command: {}\n\n{HELP}", words.join(" "))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -96,7 +96,9 @@ impl Desk {
             .nodes
             .iter_mut()
             .filter(|node| !kept.contains_key(&node.node_id) && obstacle(shape, node, now).is_none())
-            .min_by_key(|node| (head.avoid_node == Some(node.node_id), room_left(shape, node), node.node_id))?;
+            .min_by_key(|node| {
+                (head.avoid_node == Some(node.node_id), room_left(shape, node), node.node_id)
+            })?;
         node.reserved = node.reserved.plus(shape.resources);
         node.attempts += 1;
         Some(Chosen { job_id: head.job_id, node_id: node.node_id, session: node.session })
@@ -112,7 +114,10 @@ impl Desk {
             |node: &&NodeState| matches!(obstacle(shape, node, self.now), Some(Obstacle::Full { .. }));
         let node = self.nodes.iter().filter(only_full).max_by_key(|node| {
             let free = node.capacity.minus(node.reserved);
-            (thousandths(free.cpu_milli, shape.resources.cpu_milli).min(1000), std::cmp::Reverse(node.node_id))
+            (
+                thousandths(free.cpu_milli, shape.resources.cpu_milli).min(1000),
+                std::cmp::Reverse(node.node_id),
+            )
         })?;
         self.kept.insert(node.node_id, head.job_id);
         Some(node.node_id)

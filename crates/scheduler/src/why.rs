@@ -57,7 +57,11 @@ fn sum_up(nodes: &[NodeWhy]) -> (&'static str, String, &'static str) {
     }
     if with(Obstacle::is_lasting) == count {
         let summary = format!("no node that exists could ever hold it ({count} looked at)");
-        return ("never_fits", summary, "ask for less, drop a node label, or add a node that has what it asks for");
+        return (
+            "never_fits",
+            summary,
+            "ask for less, drop a node label, or add a node that has what it asks for",
+        );
     }
     let full = with(|obstacle| matches!(obstacle, Obstacle::Full { .. } | Obstacle::Reserved));
     if full > 0 {

@@ -1,0 +1,24 @@
+//! Everything that must hold before a change lands.
+
+use crate::{build, shell, tidy};
+
+/// Formatting, lints, tidy, then every test; with a filter only the tests whose name contains it.
+pub(crate) fn run(filter: Option<&str>) -> Result<(), String> {
+    if filter.is_none() {
+        shell::run(&mut shell::cargo(&["fmt", "--all", "--check"]))?;
+        tidy::run()?;
+        let lints = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+        shell::run(&mut shell::cargo(&lints))?;
+    }
+    // System tests and the worker's tests start the real binaries from the target directory.
+    shell::run(&mut shell::cargo(&["build", "--workspace", "--bins"]))?;
+    build::sidecar(&build::target_dir().join("debug/jobyard-sidecar"))?;
+    let mut tests = shell::cargo(&["nextest", "run", "--workspace", "--profile", profile()]);
+    tests.args(filter);
+    shell::run(&mut tests)
+}
+
+/// nextest's profile: in CI a test is not given a second chance.
+fn profile() -> &'static str {
+    if std::env::var_os("CI").is_some() { "ci" } else { "default" }
+}
