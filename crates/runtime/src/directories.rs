@@ -1,18 +1,183 @@
 //! The private directories of an attempt, and removing them whatever the task made of them.
 
-use std::io;
-use std::path::Path;
+use std::ffi::CString;
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use jobyard_handoff::ExecPlan;
+use jobyard_handoff::{ExecPlan, UserIds};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
+use rustix::io::Errno;
 
-/// Takes away what `prepare` made: processes that are left, groups, the scratch directory. Repeatable; call it when the
-/// outcome is acknowledged and the sidecar gone. The log file and the attempt directory are the caller's.
-pub fn cleanup(_plan: &ExecPlan) -> io::Result<()> {
-    Ok(())
+use crate::clear::kill_group_members;
+use crate::groups::remove_groups;
+
+/// Below this depth a folder is moved up before it is emptied, so that neither descriptors nor stack run out.
+const MAX_DEPTH: usize = 48;
+/// How long a group may stay busy after its last process died.
+const GROUP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The three folders in a scratch directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Scratch {
+    pub(crate) work: PathBuf,
+    pub(crate) input: PathBuf,
+    pub(crate) output: PathBuf,
 }
 
-/// Removes a directory and all in it, without following links, whatever permissions it was given. Absent is
-/// fine.
-pub fn remove_tree(_path: &Path) -> io::Result<()> {
+impl Scratch {
+    pub(crate) fn below(scratch: &Path) -> Self {
+        Self { work: scratch.join("work"), input: scratch.join("input"), output: scratch.join("output") }
+    }
+
+    /// Makes them for that user. The scratch directory itself stays ours, so that the task can't put something else
+    /// in place of the folders.
+    pub(crate) fn make(&self, scratch: &Path, user: Option<UserIds>, with_input: bool) -> io::Result<()> {
+        make_directory(scratch, if user.is_some() { 0o711 } else { 0o700 }, None)?;
+        make_directory(&self.work, 0o700, user)?;
+        make_directory(&self.output, 0o700, user)?;
+        if with_input {
+            make_directory(&self.input, 0o700, user)?;
+        }
+        Ok(())
+    }
+}
+
+fn make_directory(path: &Path, mode: u32, owner: Option<UserIds>) -> io::Result<()> {
+    match DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        other => other?,
+    }
+    match owner {
+        Some(user) => std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid)),
+        None => Ok(()),
+    }
+}
+
+/// Takes away what `prepare` made: processes that are left in its groups, the groups, the scratch directory.
+/// Repeatable; call it when the outcome is acknowledged and the sidecar gone (after `clear_tree`, when it was
+/// killed). The log file and the attempt directory are the caller's.
+pub fn cleanup(plan: &ExecPlan) -> io::Result<()> {
+    remove_busy_groups(plan)?;
+    match &plan.scratch {
+        Some(scratch) => remove_tree(scratch),
+        None => Ok(()),
+    }
+}
+
+fn remove_busy_groups(plan: &ExecPlan) -> io::Result<()> {
+    let mut deadline = None;
+    loop {
+        let Err(error) = remove_groups(&plan.groups) else { return Ok(()) };
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + GROUP_PATIENCE);
+        if error.kind() != ErrorKind::ResourceBusy || Instant::now() > deadline {
+            return Err(error);
+        }
+        kill_group_members(plan);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Removes a directory and all in it, without following links, whatever permissions it was given and however deep
+/// it is. Absent is fine.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    let top = match open_directory(CWD, path) {
+        Ok(top) => top,
+        Err(Errno::NOENT) => return Ok(()),
+        // Without root, a folder we may not even look into.
+        Err(Errno::ACCESS) => {
+            allow(CWD, path)?;
+            open_directory(CWD, path)?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut moved = 0;
+    // Each pass empties what it can reach; folders moved up by one pass are emptied by the next.
+    while empty(top.as_fd(), &Emptying { top: top.as_fd(), depth: 0 }, &mut moved)? {}
+    match fs::remove_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Where the emptying is.
+struct Emptying<'a> {
+    top: BorrowedFd<'a>,
+    depth: usize,
+}
+
+/// True when something was removed or moved, so that another look is due.
+fn empty(directory: BorrowedFd<'_>, place: &Emptying<'_>, moved: &mut u64) -> io::Result<bool> {
+    let mut names: Vec<CString> = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        if ![c".", c".."].contains(&entry.file_name()) {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    for name in &names {
+        match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::ISDIR | Errno::PERM) => remove_folder(directory, name, place, moved)?,
+            Err(Errno::ACCESS) => {
+                // We own the folder and took away our own permission to change it.
+                rustix::fs::fchmod(directory, Mode::RWXU)?;
+                match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(_) => remove_folder(directory, name, place, moved)?,
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(!names.is_empty())
+}
+
+fn remove_folder(
+    parent: BorrowedFd<'_>,
+    name: &CString,
+    place: &Emptying<'_>,
+    moved: &mut u64,
+) -> io::Result<()> {
+    if rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok() {
+        return Ok(());
+    }
+    let folder = match open_directory(parent, name.as_c_str()) {
+        Err(Errno::ACCESS) => {
+            allow(parent, name.as_c_str())?;
+            open_directory(parent, name.as_c_str())?
+        }
+        other => other?,
+    };
+    if place.depth >= MAX_DEPTH {
+        // Its own permissions matter when a folder gets another parent.
+        rustix::fs::fchmod(&folder, Mode::RWXU)?;
+        *moved += 1;
+        rustix::fs::renameat(parent, name.as_c_str(), place.top, format!("jobyard-deep-{moved}"))?;
+        return Ok(());
+    }
+    let below = Emptying { top: place.top, depth: place.depth + 1 };
+    while empty(folder.as_fd(), &below, moved)? {}
+    match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn open_directory(parent: impl AsFd, path: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, path, flags, Mode::empty())
+}
+
+/// Gives ourselves back the permission to look. Nothing of the attempt runs any more that could put a link in
+/// its place.
+fn allow(parent: impl AsFd, path: impl rustix::path::Arg + Copy) -> rustix::io::Result<()> {
+    let found = rustix::fs::statat(&parent, path, AtFlags::SYMLINK_NOFOLLOW)?;
+    if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() {
+        rustix::fs::chmodat(parent, path, Mode::RWXU, AtFlags::empty())?;
+    }
     Ok(())
 }

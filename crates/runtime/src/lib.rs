@@ -25,6 +25,7 @@ mod directories;
 mod groups;
 mod node;
 mod prepare;
+#[expect(unsafe_code, reason = "a clone into new namespaces, which std does not have")]
 mod probe;
 mod program;
 mod sidecar;
@@ -33,5 +34,5 @@ pub use clear::{Cleared, clear_tree};
 pub use directories::{cleanup, remove_tree};
 pub use node::{NodeRuntime, SetUpError};
 pub use prepare::{PrepareError, PrepareRequest, Prepared, Program, Resources};
-pub use probe::{Abilities, probe};
+pub use probe::Abilities;
 pub use sidecar::{SpawnedSidecar, spawn_sidecar};

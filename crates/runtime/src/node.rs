@@ -4,13 +4,18 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use crate::prepare::{PrepareError, PrepareRequest, Prepared};
-use crate::probe::Abilities;
+use jobyard_handoff::{Containment, read_boot_id};
+
+use crate::groups::Hierarchies;
+use crate::prepare::{NodeParts, PrepareError, PrepareRequest, Prepared, prepare};
+use crate::probe::{Abilities, probe};
 
 /// The `process` runtime of one node.
 #[derive(Debug, Clone)]
 pub struct NodeRuntime {
     abilities: Abilities,
+    parents: Hierarchies,
+    boot_id: String,
 }
 
 /// Why a node can't be set up.
@@ -37,15 +42,34 @@ impl std::error::Error for SetUpError {
 }
 
 impl NodeRuntime {
-    /// Tries what works here (about 10 ms) and makes the parent groups `jobyard-<node>` under the groups this
-    /// process is in. Two workers on one machine need different names.
+    /// Tries what works here (a few ms) and makes the parent groups `jobyard-<node>` under the groups this
+    /// process is in. Two workers on one machine need different names, of letters, digits, `-` and `_`.
     pub fn set_up(node: &str) -> Result<Self, SetUpError> {
-        Self::set_up_with(node, crate::probe::probe())
+        let is_name =
+            !node.is_empty() && node.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        if !is_name {
+            let source = io::ErrorKind::InvalidInput.into();
+            return Err(SetUpError { doing: "name the groups of the node", path: node.into(), source });
+        }
+        let boot_id = read_boot_id().map_err(|source| {
+            let path = PathBuf::from("/proc/sys/kernel/random/boot_id");
+            SetUpError { doing: "read the boot id from", path, source }
+        })?;
+        // No groups at all is a machine that can do less, not an error.
+        let own = Hierarchies::own().unwrap_or_default();
+        let parents = own.make_parents(&format!("jobyard-{node}"));
+        let abilities = probe(&parents);
+        Ok(Self { abilities, parents, boot_id })
     }
 
-    /// As [`NodeRuntime::set_up`] with abilities found earlier, or fewer of them.
-    pub fn set_up_with(_node: &str, abilities: Abilities) -> Result<Self, SetUpError> {
-        Ok(Self { abilities })
+    /// The same node with a weaker containment than it has, for those who must do without groups (and tests).
+    #[must_use]
+    pub fn with_containment(mut self, containment: Containment) -> Self {
+        if containment != Containment::Cgroup {
+            self.abilities =
+                Abilities { containment, memory: "none", pids: false, cpu: false, ..self.abilities };
+        }
+        self
     }
 
     /// What works here.
@@ -54,13 +78,26 @@ impl NodeRuntime {
         &self.abilities
     }
 
-    /// Makes what the attempt needs and says how to execute it.
-    pub fn prepare(&self, _request: &PrepareRequest<'_>) -> Result<Prepared, PrepareError> {
-        todo!()
+    /// The boot this runtime was set up in.
+    #[must_use]
+    pub fn boot_id(&self) -> &str {
+        &self.boot_id
+    }
+
+    /// Makes what the attempt needs and says how to execute it. A few system calls, no fork; about 0.2 ms.
+    pub fn prepare(&self, request: &PrepareRequest<'_>) -> Result<Prepared, PrepareError> {
+        let containment = self.abilities.containment;
+        prepare(&NodeParts { boot_id: &self.boot_id, containment, parents: &self.parents }, request)
     }
 
     /// Worker, when it leaves the node for good: removes the parent groups. Fails while attempts are in them.
     pub fn tear_down(&self) -> io::Result<()> {
+        for directory in self.parents.directories() {
+            match std::fs::remove_dir(directory) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
         Ok(())
     }
 }

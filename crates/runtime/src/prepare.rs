@@ -1,12 +1,18 @@
 //! From what an attempt wants to a plan, with everything made that the plan names. Cheap: a few system calls,
 //! no fork.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jobyard_handoff::{AttemptIdentity, Environment, ExecPlan, Fault, LogPlan, Times, UserIds};
+use jobyard_handoff::{
+    AttemptIdentity, Containment, Environment, ExecPlan, Fault, Groups, LogPlan, Times, UserIds,
+};
+
+use crate::directories::{Scratch, remove_tree};
+use crate::groups::{GroupError, Hierarchies, remove_groups};
+use crate::program::{DEFAULT_PATH, resolve};
 
 /// What to execute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +57,8 @@ pub struct PrepareRequest<'a> {
     /// The job's variables, secrets included. PATH may be among them; names beginning with `JOBYARD_` are ours
     /// and win.
     pub environment: &'a [(OsString, OsString)],
+    /// The working directory; `None`: a private one, `work` in the scratch directory.
+    pub directory: Option<&'a Path>,
     /// Staged inputs, for `JOBYARD_INPUT`; `None`: an empty directory is made.
     pub input: Option<&'a Path>,
     /// The attempt's private directory. Made when it isn't there; removed by `cleanup`. Every folder above it
@@ -112,4 +120,92 @@ impl std::error::Error for PrepareError {
             Self::Io { source, .. } => Some(source),
         }
     }
+}
+
+impl From<Fault> for PrepareError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<GroupError> for PrepareError {
+    fn from(error: GroupError) -> Self {
+        Self::Io { doing: "set up the control group", path: error.path, source: error.source }
+    }
+}
+
+/// What a node has for every attempt.
+pub(crate) struct NodeParts<'a> {
+    pub(crate) boot_id: &'a str,
+    pub(crate) containment: Containment,
+    pub(crate) parents: &'a Hierarchies,
+}
+
+pub(crate) fn prepare(node: &NodeParts<'_>, request: &PrepareRequest<'_>) -> Result<Prepared, PrepareError> {
+    let scratch = Scratch::below(request.scratch);
+    let directory = request.directory.unwrap_or(&scratch.work);
+    let environment = environment(request, &scratch);
+    let path = variable(&environment, "PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
+    let (program, arguments) = resolve(request.program, request.arguments, path, directory)?;
+    let groups = make_all(node, request, &scratch)?;
+    let memory_is_limited = groups.memory().is_some();
+    let plan = ExecPlan {
+        boot_id: node.boot_id.to_owned(),
+        identity: request.identity.clone(),
+        program,
+        arguments,
+        directory: directory.to_path_buf(),
+        scratch: Some(request.scratch.to_path_buf()),
+        user: request.user,
+        containment: node.containment,
+        groups,
+        memory_limit_bytes: memory_is_limited.then_some(request.resources.memory_bytes),
+        times: request.times,
+        exclusive: request.exclusive,
+        log: request.log.clone(),
+    };
+    Ok(Prepared { plan, environment, output: scratch.output })
+}
+
+/// Directories and groups, or neither.
+fn make_all(
+    node: &NodeParts<'_>,
+    request: &PrepareRequest<'_>,
+    scratch: &Scratch,
+) -> Result<Groups, PrepareError> {
+    let groups = match node.containment {
+        Containment::Cgroup => node.parents.make_leaf(request.name, &request.resources)?,
+        Containment::PidNamespace { .. } | Containment::Subreaper => Groups::default(),
+    };
+    scratch.make(request.scratch, request.user, request.input.is_none()).map_err(|source| {
+        // What can't be taken back now, the next attempt of that name takes over.
+        let _ = remove_groups(&groups);
+        let _ = remove_tree(request.scratch);
+        let doing = "make the attempt's directories in";
+        PrepareError::Io { doing, path: request.scratch.to_path_buf(), source }
+    })?;
+    Ok(groups)
+}
+
+/// Complete: the job's variables, a PATH, and ours, which win.
+fn environment(request: &PrepareRequest<'_>, scratch: &Scratch) -> Environment {
+    let input = request.input.unwrap_or(&scratch.input);
+    let ours = [
+        ("JOBYARD_JOB_ID", OsString::from(&request.identity.job_id)),
+        ("JOBYARD_ATTEMPT", OsString::from(request.identity.attempt.to_string())),
+        ("JOBYARD_INPUT", input.into()),
+        ("JOBYARD_OUTPUT", scratch.output.clone().into()),
+    ];
+    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(b"JOBYARD_");
+    let mut variables: Vec<(OsString, OsString)> = Vec::with_capacity(request.environment.len() + 5);
+    variables.extend(request.environment.iter().filter(|(name, _)| !is_ours(name)).cloned());
+    if !variables.iter().any(|(name, _)| name == "PATH") {
+        variables.push(("PATH".into(), DEFAULT_PATH.into()));
+    }
+    variables.extend(ours.map(|(name, value)| (name.into(), value)));
+    Environment { variables }
+}
+
+fn variable<'a>(environment: &'a Environment, name: &str) -> Option<&'a OsStr> {
+    environment.variables.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_os_str())
 }
