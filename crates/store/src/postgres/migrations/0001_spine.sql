@@ -57,6 +57,7 @@ CREATE TABLE job (
   spec jsonb NOT NULL
 );
 CREATE INDEX job_owner ON job (owner_id, id);
+CREATE INDEX job_key ON job (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 -- Hot: one narrow row for each job that is not over. All that its transitions need, no payload.
 CREATE TABLE job_live (
@@ -77,7 +78,7 @@ CREATE TABLE job_live (
   platform_failures int NOT NULL,
   unpaid_in_row int NOT NULL,
   evictions int NOT NULL,
-  max_retries int NOT NULL,
+  max_retries bigint NOT NULL,
   backoff_ms bigint NOT NULL,
   wait_since_ms bigint,                 -- its place in the queue; in the future while it backs off
   due_ms bigint,                        -- `run_at`, or the end of the delay after a failure
@@ -102,7 +103,7 @@ CREATE TABLE job_live (
 -- Ends in `id` and carries nothing else: the heads of a group are read in the order of the plan.
 CREATE INDEX job_live_claim ON job_live (pool_id, lane, owner_id, shape_id, priority DESC, wait_since_ms, id)
   WHERE status = 2;
-CREATE INDEX job_live_due ON job_live (due_ms) WHERE status IN (1, 4);
+CREATE INDEX job_live_due ON job_live (status, due_ms) WHERE status IN (1, 4);
 CREATE INDEX job_live_outstanding ON job_live (status, id) WHERE status IN (1, 4);
 CREATE INDEX job_live_start_deadline ON job_live (start_deadline_ms)
   WHERE status IN (1, 2) AND start_deadline_ms IS NOT NULL;
@@ -130,12 +131,11 @@ CREATE TABLE attempt_live (
         autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX attempt_live_node ON attempt_live (node_id);
 
--- History: attempts that ended. Append-only. `end` is the JSON of model::AttemptEnd.
+-- History: attempts that ended. Append-only. `end_json` is the JSON of model::AttemptEnd.
 CREATE TABLE attempt (
   job_id uuid NOT NULL,
   number int NOT NULL,
   round int NOT NULL,
-  phase smallint NOT NULL,              -- where it was when it ended
   outcome smallint NOT NULL CONSTRAINT attempt_outcome CHECK (outcome BETWEEN 0 AND 9),
   retryable boolean NOT NULL,
   lease_id uuid NOT NULL,
@@ -145,10 +145,12 @@ CREATE TABLE attempt (
   placed_ms bigint NOT NULL,
   accepted_ms bigint,
   started_ms bigint,
-  lease_until_ms bigint NOT NULL,
   ended_ms bigint NOT NULL,
   fingerprint bigint NOT NULL,
-  "end" text NOT NULL,
+  wall_ms bigint,
+  cpu_ms bigint,
+  peak_memory_bytes bigint,
+  end_json text NOT NULL,
   PRIMARY KEY (job_id, number)
 );
 
@@ -166,7 +168,6 @@ CREATE TABLE job_end (
   evictions int NOT NULL,
   finished_ms bigint NOT NULL,
   started_ms bigint,
-  platform_since_ms bigint,
   reason text,
   PRIMARY KEY (job_id, round),
   CONSTRAINT job_end_reason CHECK ((status = 6) = (reason IS NOT NULL)),
