@@ -11,7 +11,7 @@ pub(crate) fn run(filter: Option<&str>) -> Result<(), String> {
         shell::run(&mut shell::cargo(&lints))?;
     }
     // System tests and the worker's tests start the real binaries from the target directory.
-    shell::run(&mut shell::cargo(&["build", "--workspace", "--bins"]))?;
+    shell::run(&mut shell::cargo(&["build", "--workspace", "--bins", "--examples"]))?;
     build::sidecar(&build::target_dir().join("debug/jobyard-sidecar"))?;
     let mut tests = shell::cargo(&["nextest", "run", "--workspace", "--profile", profile()]);
     tests.args(filter);

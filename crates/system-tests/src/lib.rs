@@ -1,1 +1,14 @@
-#![doc = "Jobyard."]
+//! Real processes on a real datastore, for tests that kill them.
+//!
+//! [`Yard`] is a running installation: `jobyard up` on SQLite, or one of each role on PostgreSQL. Nobody depends on
+//! this crate. Every process is ended by its id when the yard goes.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test a surprise is a failure")]
+
+mod postgres;
+mod process;
+mod wait;
+mod yard;
+
+pub use process::{Signal, bin};
+pub use wait::{DEADLINE, eventually, processes_named};
+pub use yard::{Role, Yard};
