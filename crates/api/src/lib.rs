@@ -5,9 +5,16 @@
 //! nothing.
 
 pub mod doors;
+pub mod json;
 
 /// Messages and services generated from `proto/jobyard/v1/doors.proto`.
-#[expect(missing_docs, clippy::allow_attributes, clippy::too_many_lines, clippy::all, reason = "generated; the .proto file has the comments")]
+#[expect(
+    missing_docs,
+    clippy::allow_attributes,
+    clippy::too_many_lines,
+    clippy::all,
+    reason = "generated; the .proto file has the comments"
+)]
 pub mod proto {
     tonic::include_proto!("jobyard.v1");
 }

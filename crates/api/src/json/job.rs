@@ -1,0 +1,130 @@
+//! A job as read.
+
+use std::collections::BTreeMap;
+
+use jobyard_model::{Intent, IoClass, JobId, JobKind, Outcome, Runtime, Status};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::words::{IntentWord, IoClassWord, JobKindWord, OutcomeWord, RuntimeWord, StatusWord};
+use super::{Bytes, Cores, JobOrigin, Seconds, Time, Usage};
+
+/// A job: what was submitted, where it is, what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Job {
+    /// UUIDv7.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: JobId,
+    /// The team that is accounted for.
+    pub owner_id: String,
+    /// Who submitted it.
+    pub submitted_by: String,
+    /// For people; need not be unique.
+    pub name: String,
+    /// Task or service.
+    #[schema(value_type = JobKindWord)]
+    pub kind: JobKind,
+    /// Where it is.
+    #[schema(value_type = StatusWord)]
+    pub status: Status,
+    /// Beside the status: the phase while it runs, why it waits or ended; empty when there is nothing to add.
+    pub reason: String,
+    /// The executable; absent when `command[0]` names one that the node has.
+    pub binary_url: Option<String>,
+    /// The program and its arguments, or with `binary_url` the arguments.
+    pub command: Vec<String>,
+    /// The environment of its task process; absent for those who don't act for its owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// When it was accepted.
+    pub created_time: Time,
+    /// When the first attempt of the newest round was `running`.
+    pub started_time: Option<Time>,
+    /// When the newest round ended.
+    pub finished_time: Option<Time>,
+    /// Not before this instant.
+    pub run_at: Option<Time>,
+    /// Expires when no attempt was `running` this long after creation or `run_at`.
+    pub start_within: Option<Seconds>,
+    /// Retries that its own failures cost in this round.
+    pub retry_count: u32,
+    /// How many they may cost.
+    pub max_retries: u32,
+    /// Delay before the first retry; doubles with each.
+    pub backoff: Seconds,
+    /// Exit codes after which another attempt is pointless.
+    pub no_retry_exit_codes: Vec<i32>,
+    /// Retries that the platform's failures cost in this round.
+    pub platform_failures: u32,
+    /// How often it had to leave a node in this round.
+    pub evictions: u32,
+    /// From 1; one more with each retry by hand.
+    pub round: u32,
+    /// The most time an attempt's task process gets.
+    pub timeout: Option<Seconds>,
+    /// Between TERM and KILL.
+    pub stop_grace: Seconds,
+    /// What placement reserves.
+    pub resources: JobResources,
+    /// Where its time goes.
+    #[schema(value_type = IoClassWord)]
+    pub io_class: IoClass,
+    /// How its task process is isolated.
+    #[schema(value_type = RuntimeWord)]
+    pub runtime: Runtime,
+    /// 0–100, more is more urgent.
+    pub priority: u8,
+    /// Whether more urgent jobs may take its place.
+    pub preemptible: bool,
+    /// At most one live attempt, ever.
+    pub exclusive: bool,
+    /// The pool it waits in.
+    pub pool: String,
+    /// What its node must be labelled with.
+    pub node_labels: BTreeMap<String, String>,
+    /// For people and filters.
+    pub labels: BTreeMap<String, String>,
+    /// What made it, when that was no person.
+    pub origin: Option<JobOrigin>,
+    /// The key it came with.
+    pub idempotency_key: Option<String>,
+    /// What is wanted of it.
+    #[schema(value_type = IntentWord)]
+    pub intent: Intent,
+    /// How the newest ended attempt ended.
+    pub result: Option<JobResult>,
+    /// The newest attempt's number; absent before the first.
+    pub attempt: Option<u32>,
+    /// What was accepted but looks wrong. Only in the answer to a submission.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What placement reserves for a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobResources {
+    /// Cores: a weight between neighbours, not a cap.
+    pub cpu: Cores,
+    /// Bytes; enforced where the node's containment can.
+    pub memory: Bytes,
+    /// A hard cap in cores.
+    pub cpu_limit: Option<Cores>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobResult {
+    /// The attempt's number.
+    pub attempt: u32,
+    /// How it ended.
+    #[schema(value_type = OutcomeWord)]
+    pub outcome: Outcome,
+    /// The code its task process left with.
+    pub exit_code: Option<i32>,
+    /// The signal its task process died of.
+    pub signal: Option<i32>,
+    /// Why, in plain words; empty when there is nothing to say.
+    pub message: String,
+    /// What it used; absent when nobody measured.
+    pub usage: Option<Usage>,
+}

@@ -1,0 +1,41 @@
+//! What crosses the HTTP API as JSON, a file a noun.
+//!
+//! Owns the names and the spelling of every field, and their OpenAPI. Never decides: what comes in is checked by
+//! [`crate::submit`] and [`crate::strict`]; these types only carry it.
+//!
+//! Invariant: times are RFC 3339 in UTC with `Z`, durations a number of seconds, memory a number of bytes, in every
+//! answer. The client reads the same types, so each also has `Deserialize`, and reading ignores fields it does not
+//! know: a newer server may say more.
+
+mod artifact;
+mod attempt;
+mod audit;
+mod event;
+mod job;
+mod job_submit;
+mod node;
+mod page;
+mod pool;
+mod problem;
+mod summary;
+mod token;
+pub mod units;
+mod why;
+pub mod words;
+
+pub use artifact::Artifact;
+pub use attempt::{Attempt, Usage};
+pub use audit::Audit;
+pub use event::{Event, StreamStart};
+pub use job::{Job, JobResources, JobResult};
+pub use job_submit::{
+    BatchAccepted, BatchItem, BatchSubmit, JobOrigin, JobSubmit, ResourcesSubmit, RetryRequest,
+};
+pub use node::{Node, NodeResources};
+pub use page::Page;
+pub use pool::Pool;
+pub use problem::{PROBLEM_CONTENT_TYPE, Problem, ProblemError};
+pub use summary::{StatusCount, Summary};
+pub use token::{Me, Token, TokenCreate, TokenCreated};
+pub use units::{Bytes, Cores, Seconds, Time};
+pub use why::{Why, WhyGate, WhyNode};
