@@ -10,7 +10,7 @@ use crate::exec::{Failure, MainStatus, Reaped, Spawned};
 /// What the descriptor of a child on its way says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Launch {
-    /// Not there yet.
+    /// Nothing new.
     Pending,
     /// The program runs.
     Executed,
@@ -68,7 +68,7 @@ impl Task {
     /// Reads what the child says of its launch. Called when the descriptor is readable or the child is gone, so
     /// it doesn't block.
     pub(crate) fn launch(&mut self) -> Launch {
-        let Some(failed) = &self.failed else { return Launch::Executed };
+        let Some(failed) = &self.failed else { return Launch::Pending };
         let mut bytes = [0; Failure::BYTES];
         let launch = match rustix::io::read(failed, &mut bytes) {
             Ok(0) => Launch::Executed,

@@ -1,0 +1,106 @@
+//! Logs are bytes.
+
+use jobyard_handoff::TaskExit;
+
+use crate::world::{World, contains, wait_until};
+
+#[test]
+fn binary_output_arrives_byte_for_byte() {
+    let world = World::new();
+    let script =
+        "printf 'a\\377\\376b\\n\\303\\n\\0'; head -c 1048576 /dev/urandom | tee $JOBYARD_OUTPUT/same";
+    let mut live = world.shell(script).start();
+    let record = live.talk.ended();
+    let same = std::fs::read(live.output.join("same")).unwrap();
+    live.talk.say(jobyard_handoff::ToSidecar::AckOutcome);
+    live.process.wait().unwrap();
+    let done = live.clear_up(record);
+    assert_eq!(done.record.exit, Some(TaskExit::Code(0)));
+    assert_eq!(done.stdout[..8], *b"a\xff\xfeb\n\xc3\n\0");
+    assert!(done.stdout[8..] == same, "1 MiB of noise");
+    assert_eq!(done.record.usage.stdout_bytes, 8 + (1 << 20));
+}
+
+#[test]
+fn a_line_of_64_mib_takes_no_memory() {
+    let world = World::new();
+    let script = "head -c 67108864 /dev/zero | tr '\\0' x; echo; echo END; read line < $JOBYARD_INPUT/go";
+    let mut live = world.shell(&script.replace("read line", "exec sleep 300; read line")).start();
+    let file = live.plan.log.path.clone();
+    wait_until("the end of the line", || std::fs::metadata(&file).is_ok_and(|file| file.len() > 64 << 20));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", live.process.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kib < 1_024, "{peak_kib} KiB");
+    live.stop(0);
+    let done = live.finish();
+    assert_eq!(done.stdout.len(), (64 << 20) + 5);
+    assert!(done.stdout.ends_with(b"x\nEND\n"));
+    assert!(!done.record.usage.log_truncated);
+}
+
+#[test]
+fn the_limit_cuts_says_so_and_disturbs_nobody() {
+    let world = World::new();
+    let script = "head -c 1000000 /dev/zero | tr '\\0' y; echo err >&2; exit 3";
+    let done = world.shell(script).with(|draft| draft.log_limit_bytes = 100_000).run();
+    assert_eq!(done.record.exit, Some(TaskExit::Code(3)));
+    assert!(done.record.usage.log_truncated);
+    assert_eq!(done.record.usage.stdout_bytes, 1_000_000, "counting goes on");
+    let kept = done.stdout.iter().filter(|byte| **byte == b'y').count();
+    assert!((99_990..=100_000 + 10).contains(&kept), "{kept}");
+    assert!(contains(&done.stdout, b"[jobyard: the log limit of 100000 bytes is reached here"));
+}
+
+#[test]
+fn the_last_line_before_a_crash_is_there() {
+    let world = World::new();
+    let done = world.shell("echo one; echo two >&2; printf 'last words'; kill -SEGV $$").run();
+    assert_eq!(done.record.exit, Some(TaskExit::Signal(11)));
+    assert_eq!((done.stdout, done.stderr), (b"one\nlast words".to_vec(), b"two\n".to_vec()));
+}
+
+#[test]
+fn a_full_disk_loses_output_and_nothing_else() {
+    let world = World::new();
+    let done = world.shell("echo lost; exit 5").start_with(|plan, _| plan.log.path = "/dev/full".into());
+    let mut live = done;
+    let record = live.talk.ended();
+    assert_eq!(record.exit, Some(TaskExit::Code(5)));
+    assert!(record.usage.log_truncated);
+    assert_eq!((record.usage.stdout_bytes, record.usage.log_file_bytes), (5, 0));
+    live.talk.say(jobyard_handoff::ToSidecar::AckOutcome);
+    live.process.wait().unwrap();
+    live.plan.log.path = world.path("none");
+    live.clear_up(record);
+}
+
+#[test]
+fn a_log_folder_that_is_gone_loses_output_and_nothing_else() {
+    let world = World::new();
+    let done =
+        world.shell("echo lost; exit 5").start_with(|plan, _| plan.log.path = "/no/such/log".into()).finish();
+    assert_eq!(done.record.exit, Some(TaskExit::Code(5)));
+    assert!(done.record.usage.log_truncated);
+}
+
+#[test]
+fn growth_is_gathered() {
+    let world = World::new();
+    let script = "i=0; while [ $i -lt 2000 ]; do echo line; i=$((i+1)); done";
+    let mut live = world.shell(script).start();
+    let mut notices = Vec::new();
+    let record = live.talk.until(|frame| match frame {
+        jobyard_handoff::FromSidecar::LogGrew { file_bytes } => {
+            notices.push(*file_bytes);
+            None
+        }
+        jobyard_handoff::FromSidecar::Ended(record) => Some((**record).clone()),
+        _ => None,
+    });
+    assert!(notices.is_sorted() && notices.len() < 500, "{}", notices.len());
+    assert_eq!(notices.last(), Some(&record.usage.log_file_bytes), "all is told before the end is");
+    live.talk.say(jobyard_handoff::ToSidecar::AckOutcome);
+    live.process.wait().unwrap();
+    assert_eq!(live.clear_up(record).stdout.len(), 10_000);
+}

@@ -1,0 +1,365 @@
+//! Real attempts for tests: the real sidecar, driven through `handoff` and `runtime` as the worker does it.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use jobyard_handoff::log::{LogReader, Stream};
+use jobyard_handoff::{
+    AttemptDirectory, AttemptIdentity, Containment, Environment, ExecPlan, ExitRecord, FrameBuffer,
+    FromSidecar, Hello, LogPlan, Times, ToSidecar, UserIds,
+};
+use jobyard_runtime::{NodeRuntime, PrepareRequest, Prepared, Program, Resources, cleanup, spawn_sidecar};
+
+pub(crate) const SIDECAR: &str = env!("CARGO_BIN_EXE_jobyard-sidecar");
+/// For anything that should happen at once, on a machine that may be busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct World {
+    pub(crate) root: tempfile::TempDir,
+    pub(crate) runtime: NodeRuntime,
+    next: Cell<u32>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        static WORLDS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = WORLDS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let root = tempfile::tempdir().unwrap();
+        // A task's own user has to get through to its directories.
+        std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+        let runtime = NodeRuntime::set_up(&format!("test-{}-{number}", std::process::id())).unwrap();
+        Self { root, runtime, next: Cell::new(1) }
+    }
+
+    pub(crate) fn contained_by(containment: Containment) -> Self {
+        let world = Self::new();
+        let runtime = world.runtime.clone().with_containment(containment);
+        // The groups of the original stay for the drop.
+        Self { runtime, root: tempfile::tempdir().unwrap(), next: Cell::new(1) }.opened(world)
+    }
+
+    fn opened(self, other: Self) -> Self {
+        std::fs::set_permissions(self.root.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+        drop(other);
+        self
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.runtime.abilities().users
+    }
+
+    /// An attempt at a shell script.
+    pub(crate) fn shell(&self, script: &str) -> Draft<'_> {
+        self.command(&["/bin/sh", "-c", script])
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Draft<'_> {
+        let number = self.next.replace(self.next.get() + 1);
+        Draft {
+            world: self,
+            number,
+            words: words.iter().map(OsString::from).collect(),
+            environment: Vec::new(),
+            directory: None,
+            resources: Resources { memory_bytes: 256 << 20, ..Resources::default() },
+            times: Times { heartbeat_ms: 200, stop_grace_ms: 5_000, ..Times::default() },
+            exclusive: false,
+            log_limit_bytes: 1 << 30,
+            own_user: self.is_root(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.runtime.tear_down();
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Draft<'a> {
+    world: &'a World,
+    pub(crate) number: u32,
+    pub(crate) words: Vec<OsString>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) resources: Resources,
+    pub(crate) times: Times,
+    pub(crate) exclusive: bool,
+    pub(crate) log_limit_bytes: u64,
+    pub(crate) own_user: bool,
+}
+
+impl Draft<'_> {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub(crate) fn timeout_ms(self, timeout_ms: u64) -> Self {
+        self.with(|draft| draft.times.timeout_ms = timeout_ms)
+    }
+
+    pub(crate) fn grace_ms(self, grace_ms: u64) -> Self {
+        self.with(|draft| draft.times.stop_grace_ms = grace_ms)
+    }
+
+    pub(crate) fn try_prepare(&self) -> Result<Prepared, jobyard_runtime::PrepareError> {
+        let name = format!("a{}", self.number);
+        let scratch = self.world.path(&format!("scratch-{}", self.number));
+        let uid = 700_000 + (std::process::id() % 10_000) * 10 + self.number;
+        self.world.runtime.prepare(&PrepareRequest {
+            identity: AttemptIdentity {
+                job_id: format!("job-{}-{}", std::process::id(), self.number),
+                attempt: self.number,
+                lease_id: "lease".into(),
+            },
+            name: &name,
+            program: Program::FromArguments,
+            arguments: &self.words,
+            environment: &self.environment,
+            directory: self.directory.as_deref(),
+            input: None,
+            scratch: &scratch,
+            user: self.own_user.then_some(UserIds { uid, gid: uid, private: true }),
+            resources: self.resources,
+            times: self.times,
+            exclusive: self.exclusive,
+            log: LogPlan {
+                path: self.world.path(&format!("log-{}", self.number)),
+                limit_bytes: self.log_limit_bytes,
+            },
+        })
+    }
+
+    pub(crate) fn start(self) -> Live {
+        let prepared = self.try_prepare().unwrap();
+        self.start_prepared(prepared)
+    }
+
+    /// With a plan changed by hand.
+    pub(crate) fn start_with(self, change: impl FnOnce(&mut ExecPlan, &mut Environment)) -> Live {
+        let mut prepared = self.try_prepare().unwrap();
+        change(&mut prepared.plan, &mut prepared.environment);
+        self.start_prepared(prepared)
+    }
+
+    pub(crate) fn start_prepared(self, prepared: Prepared) -> Live {
+        let path = self.world.path(&format!("attempt-{}", self.number));
+        let directory = AttemptDirectory::create(path, &prepared.plan, &prepared.environment).unwrap();
+        let sidecar = spawn_sidecar(Path::new(SIDECAR), &directory).unwrap();
+        Live {
+            directory,
+            plan: prepared.plan,
+            output: prepared.output,
+            process: sidecar.process,
+            talk: Talk::over(sidecar.connection),
+        }
+    }
+
+    /// From start to end, with everything cleared up.
+    pub(crate) fn run(self) -> Done {
+        self.start().finish()
+    }
+}
+
+/// A connection from the worker's side.
+pub(crate) struct Talk {
+    pub(crate) stream: UnixStream,
+    buffer: FrameBuffer,
+}
+
+impl Talk {
+    pub(crate) fn over(stream: UnixStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, buffer: FrameBuffer::default() }
+    }
+
+    pub(crate) fn say(&mut self, frame: ToSidecar) {
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes);
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    /// The next frame; `None` when the sidecar closed the connection.
+    pub(crate) fn next(&mut self) -> Option<FromSidecar> {
+        loop {
+            if let Some(frame) = self.buffer.next_frame().unwrap() {
+                return Some(frame);
+            }
+            let mut bytes = [0; 4096];
+            match self.stream.read(&mut bytes).expect("the sidecar says nothing") {
+                0 => return None,
+                read => self.buffer.extend(&bytes[..read]),
+            }
+        }
+    }
+
+    pub(crate) fn until<T>(&mut self, mut pick: impl FnMut(&FromSidecar) -> Option<T>) -> T {
+        loop {
+            let frame = self.next().expect("the connection ended early");
+            if let Some(found) = pick(&frame) {
+                return found;
+            }
+        }
+    }
+
+    pub(crate) fn hello(&mut self) -> Hello {
+        self.until(|frame| match frame {
+            FromSidecar::Hello(hello) => Some(hello.clone()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn started(&mut self) -> u32 {
+        self.until(|frame| match frame {
+            FromSidecar::Started { main_pid, .. } => Some(*main_pid),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn heartbeat(&mut self) {
+        self.until(|frame| matches!(frame, FromSidecar::Heartbeat { .. }).then_some(()));
+    }
+
+    pub(crate) fn ended(&mut self) -> ExitRecord {
+        self.until(|frame| match frame {
+            FromSidecar::Ended(record) => Some((**record).clone()),
+            _ => None,
+        })
+    }
+}
+
+pub(crate) struct Live {
+    pub(crate) directory: AttemptDirectory,
+    pub(crate) plan: ExecPlan,
+    pub(crate) output: PathBuf,
+    pub(crate) process: Child,
+    pub(crate) talk: Talk,
+}
+
+/// What is left of an attempt.
+pub(crate) struct Done {
+    pub(crate) record: ExitRecord,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) records: usize,
+}
+
+impl Live {
+    pub(crate) fn stop(&mut self, grace_ms: u64) {
+        self.talk.say(ToSidecar::Stop { reason: jobyard_handoff::StopReason::Cancel, grace_ms });
+    }
+
+    /// Waits until the log holds these bytes: how a script says that it has come so far.
+    pub(crate) fn wait_for_output(&self, wanted: &str) {
+        wait_until(wanted, || contains(&read_log(&self.plan.log.path).0, wanted.as_bytes()));
+    }
+
+    /// Waits for the end, acknowledges it, and takes everything away.
+    pub(crate) fn finish(mut self) -> Done {
+        let record = self.talk.ended();
+        assert_eq!(
+            self.directory.exit_record().unwrap().as_ref(),
+            Some(&record),
+            "the file says what the frame says"
+        );
+        self.talk.say(ToSidecar::AckOutcome);
+        assert!(self.process.wait().unwrap().success());
+        assert!(!self.directory.is_held().unwrap());
+        assert_no_member(&self.plan);
+        self.clear_up(record)
+    }
+
+    pub(crate) fn clear_up(self, record: ExitRecord) -> Done {
+        let (stdout, stderr, records) = read_log(&self.plan.log.path);
+        cleanup(&self.plan).unwrap();
+        cleanup(&self.plan).unwrap();
+        assert!(!self.plan.scratch.as_ref().unwrap().exists());
+        for group in self.plan.groups.directories() {
+            assert!(!group.exists(), "{}", group.display());
+        }
+        self.directory.remove().unwrap();
+        self.directory.remove().unwrap();
+        Done { record, stdout, stderr, records }
+    }
+}
+
+pub(crate) fn assert_no_member(plan: &ExecPlan) {
+    for group in plan.groups.directories() {
+        let members = std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
+        assert_eq!(members, "", "{}", group.display());
+    }
+}
+
+/// stdout, stderr, and the number of records.
+pub(crate) fn read_log(path: &Path) -> (Vec<u8>, Vec<u8>, usize) {
+    let (mut stdout, mut stderr, mut count) = (Vec::new(), Vec::new(), 0);
+    let Ok(mut reader) = LogReader::open(path, 0) else { return (stdout, stderr, 0) };
+    loop {
+        let batch = reader.next_batch().unwrap();
+        if batch.is_empty() {
+            return (stdout, stderr, count);
+        }
+        for record in batch {
+            count += 1;
+            match record.stream {
+                Stream::Stdout => stdout.extend_from_slice(record.bytes),
+                Stream::Stderr => stderr.extend_from_slice(record.bytes),
+            }
+        }
+    }
+}
+
+pub(crate) fn contains(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|window| window == wanted)
+}
+
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain for: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Living processes whose command line holds this text.
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
+    let own = std::process::id();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if pid != own && contains(&line, text.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// A number no other test of this run sleeps for.
+pub(crate) fn odd_seconds() -> String {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("{}.{}", 4_000 + next, std::process::id())
+}
+
+pub(crate) fn kill(pid: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+/// CLOCK_BOOTTIME, as far as the kernel tells it in text.
+pub(crate) fn boottime_ms() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u64::try_from(time.tv_sec).unwrap() * 1_000 + u64::try_from(time.tv_nsec).unwrap() / 1_000_000
+}
