@@ -21,7 +21,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             return Err(format!("job {} is {}, not success", job.id, job.status).into());
         }
         let query = LogQuery { stream: Some(LogStream::Stdout), ..LogQuery::default() };
-        let log: Vec<u8> = client.jobs().logs(job.id, &query).await?.map_ok(|piece| piece.to_vec()).try_concat().await?;
+        let log: Vec<u8> =
+            client.jobs().logs(job.id, &query).await?.map_ok(|piece| piece.to_vec()).try_concat().await?;
         let text = String::from_utf8(log)?;
         let number = text.split_whitespace().next().ok_or_else(|| format!("job {} said nothing", job.id))?;
         total += number.parse::<u64>()?;

@@ -1,0 +1,227 @@
+//! Artifacts: immutable files by their hash.
+//!
+//! Invariant: **what is pulled is kept only when its hash is the one asked for.**
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use futures_util::Stream;
+use jobyard_model::ArtifactHash;
+use reqwest::header::CONTENT_LENGTH;
+use reqwest::{Body, Method, StatusCode};
+use sha2::{Digest, Sha256};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_util::io::ReaderStream;
+
+use crate::outage::Outage;
+use crate::transport::Call;
+use crate::{Client, Error};
+
+const PUSHING: &str = "pushing an artifact";
+const PULLING: &str = "pulling an artifact";
+
+/// Executables and other files by their hash; from [`Client::artifacts`].
+#[derive(Debug, Clone)]
+pub struct Artifacts {
+    client: Client,
+}
+
+/// What a push did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pushed {
+    /// The file's name in the artifact store; `sha256:<hash>` as a job's `binary_url`.
+    pub hash: ArtifactHash,
+    /// How many bytes it has.
+    pub size_bytes: u64,
+    /// `false`: it was there already, nothing was sent.
+    pub sent: bool,
+}
+
+impl Artifacts {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Hashes a file and sends it, unless the server has it already. A file that is changed meanwhile is refused by
+    /// the server, since its bytes no longer match its name.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client) -> Result<(), jobyard_client::Error> {
+    /// let pushed = client.artifacts().push_file("count.py".as_ref()).await?;
+    /// println!("sha256:{}", pushed.hash);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::File`] when the file can't be read; [`Error::Problem`]; [`Error::Unreachable`].
+    pub async fn push_file(&self, path: &Path) -> Result<Pushed, Error> {
+        let unreadable = |source| Error::File { doing: "read", path: path.to_owned(), source };
+        let (hash, size_bytes) = hash_file(path).await.map_err(unreadable)?;
+        if self.has(hash).await? {
+            return Ok(Pushed { hash, size_bytes, sent: false });
+        }
+        let policy = self.client.inner().retry_policy;
+        let mut outage = Outage::default();
+        loop {
+            // Opened anew for each try: what was sent is gone.
+            let file = File::open(path).await.map_err(unreadable)?;
+            match self.put(hash, size_bytes, file).await {
+                Ok(()) => return Ok(Pushed { hash, size_bytes, sent: true }),
+                Err(error) => outage.bear(&policy, error).await?,
+            }
+        }
+    }
+
+    /// Whether the server has the artifact.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client, hash: jobyard_client::ArtifactHash) -> Result<(), jobyard_client::Error> {
+    /// if !client.artifacts().has(hash).await? {
+    ///     println!("push it first");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Problem`]; [`Error::Unreachable`].
+    pub async fn has(&self, hash: ArtifactHash) -> Result<bool, Error> {
+        let call = Call::head("looking for an artifact", format!("/artifacts/{hash}"));
+        match self.client.confirm(&call).await {
+            Ok(_) => Ok(true),
+            Err(Error::Problem(problem)) if problem.status == StatusCode::NOT_FOUND.as_u16() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Fetches an artifact into a file. The file is there only when all bytes came and their hash is right; what it
+    /// held before stays until then.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client, hash: jobyard_client::ArtifactHash) -> Result<(), jobyard_client::Error> {
+    /// client.artifacts().pull_to_file(hash, "count.py".as_ref()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WrongHash`]; [`Error::File`] when the file can't be written; [`Error::Problem`] when there is no such
+    /// artifact; [`Error::Unreachable`], also when it broke off.
+    pub async fn pull_to_file(&self, hash: ArtifactHash, path: &Path) -> Result<u64, Error> {
+        let part = part_path(path);
+        let unwritable = |source| Error::File { doing: "write", path: path.to_owned(), source };
+        let file = File::create_new(&part).await.map_err(unwritable)?;
+        let pulled = async {
+            let (size_bytes, mut file) = self.pull(hash, file, &unwritable).await?;
+            file.flush().await.map_err(unwritable)?;
+            file.sync_all().await.map_err(unwritable)?;
+            tokio::fs::rename(&part, path).await.map_err(unwritable)?;
+            Ok(size_bytes)
+        };
+        let pulled = pulled.await;
+        if pulled.is_err() {
+            // The error that brought us here says more than one about the leftover would.
+            let _ = tokio::fs::remove_file(&part).await;
+        }
+        pulled
+    }
+
+    async fn pull(
+        &self,
+        hash: ArtifactHash,
+        mut file: File,
+        unwritable: &(dyn Fn(io::Error) -> Error + Sync),
+    ) -> Result<(u64, File), Error> {
+        let mut response = self.client.open(&Call::get(PULLING, format!("/artifacts/{hash}"))).await?;
+        let idle = self.client.inner().timeouts.idle;
+        let mut hasher = Sha256::new();
+        let mut size_bytes = 0;
+        loop {
+            let piece = match tokio::time::timeout(idle, response.chunk()).await {
+                Ok(Ok(piece)) => piece,
+                Ok(Err(error)) => return Err(self.client.unreachable(PULLING, error.without_url())),
+                Err(_) => return Err(self.client.unreachable(PULLING, format!("nothing came for {idle:?}"))),
+            };
+            let Some(piece) = piece else { break };
+            hasher.update(&piece);
+            size_bytes += piece.len() as u64;
+            file.write_all(&piece).await.map_err(unwritable)?;
+        }
+        let got = ArtifactHash(hasher.finalize().into());
+        if got == hash { Ok((size_bytes, file)) } else { Err(Error::WrongHash { wanted: hash, got }) }
+    }
+
+    /// One try at sending. Ends when nothing moved for the idle time, not after a fixed time: files may be large.
+    async fn put(&self, hash: ArtifactHash, size_bytes: u64, file: File) -> Result<(), Error> {
+        let moved = Arc::new(AtomicU64::new(0));
+        let body = Counted { reader: ReaderStream::with_capacity(file, 128 << 10), moved: moved.clone() };
+        let request = self
+            .client
+            .request(Method::PUT, &format!("/artifacts/{hash}"))
+            .header(CONTENT_LENGTH, size_bytes)
+            .body(Body::wrap_stream(body));
+        let send = self.client.send_stream(PUSHING, request);
+        tokio::pin!(send);
+        let mut seen = 0;
+        loop {
+            if let Ok(answer) = tokio::time::timeout(self.client.inner().timeouts.idle, &mut send).await {
+                return answer.map(|_| ());
+            }
+            let now = moved.load(Ordering::Relaxed);
+            if now == seen {
+                return Err(self.client.unreachable(PUSHING, "the server stopped taking bytes"));
+            }
+            seen = now;
+        }
+    }
+}
+
+/// A file's bytes, counted as they go.
+struct Counted {
+    reader: ReaderStream<File>,
+    moved: Arc<AtomicU64>,
+}
+
+impl Stream for Counted {
+    type Item = io::Result<bytes::Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = Pin::new(&mut self.reader).poll_next(context);
+        if let Poll::Ready(Some(Ok(piece))) = &next {
+            self.moved.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        }
+        next
+    }
+}
+
+async fn hash_file(path: &Path) -> io::Result<(ArtifactHash, u64)> {
+    let mut file = File::open(path).await?;
+    if !file.metadata().await?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+    }
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 256 << 10];
+    let mut size_bytes = 0;
+    loop {
+        let read = file.read(&mut buffer).await?;
+        if read == 0 {
+            return Ok((ArtifactHash(hasher.finalize().into()), size_bytes));
+        }
+        hasher.update(&buffer[..read]);
+        size_bytes += read as u64;
+    }
+}
+
+/// Beside the wanted file, so that the rename at the end stays within one file system.
+fn part_path(path: &Path) -> std::path::PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{:016x}.part", rand::random::<u64>()));
+    path.with_file_name(name)
+}

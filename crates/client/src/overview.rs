@@ -1,0 +1,38 @@
+//! The calls that belong to no noun: who we are, and the overview.
+
+use jobyard_api::json::{Me, Summary};
+
+use crate::transport::Call;
+use crate::{Client, Error};
+
+impl Client {
+    /// Who the server takes us for.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client) -> Result<(), jobyard_client::Error> {
+    /// println!("{:?}", client.me().await?.role);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Problem`] when the token is missing or wrong; [`Error::Unreachable`].
+    pub async fn me(&self) -> Result<Me, Error> {
+        self.fetch(&Call::get("asking who we are", "/me")).await
+    }
+
+    /// Bounded counts of jobs, and what the fleet offers.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client) -> Result<(), jobyard_client::Error> {
+    /// println!("{} nodes", client.summary().await?.nodes);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Problem`]; [`Error::Unreachable`].
+    pub async fn summary(&self) -> Result<Summary, Error> {
+        self.fetch(&Call::get("reading the summary", "/summary")).await
+    }
+}
