@@ -45,7 +45,8 @@ pub struct Yard {
     roles: Vec<Role>,
     processes: BTreeMap<Role, Process>,
     database: Option<Database>,
-    token: Option<Token>,
+    /// The admin token's secret; on SQLite it lies in the data directory.
+    secret: Option<String>,
 }
 
 impl Yard {
@@ -65,12 +66,12 @@ impl Yard {
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
         let url = format!("http://127.0.0.1:{port}");
         let mut yard =
-            Self { dir, url, roles: roles.clone(), processes: BTreeMap::new(), database, token: None };
+            Self { dir, url, roles: roles.clone(), processes: BTreeMap::new(), database, secret: None };
         yard.write_config(port);
         if yard.database.is_some() {
             yard.run("migrate", &[]);
             let secret = yard.run("token", &["create", "--name", "tester", "--role", "admin"]);
-            yard.token = Some(Token::new(secret.trim()).expect("a token"));
+            yard.secret = Some(secret.trim().to_owned());
         }
         for role in roles {
             yard.start(role).await;
@@ -105,10 +106,7 @@ impl Yard {
     /// A client with an admin's token.
     #[must_use]
     pub fn client(&self) -> Client {
-        let token = self.token.clone().unwrap_or_else(|| {
-            let text = fs::read_to_string(self.dir().join("data/admin.token")).expect("the admin token");
-            Token::new(text.trim()).expect("a token")
-        });
+        let token = Token::new(&self.secret()).expect("a token");
         Client::builder().url(&self.url).expect("a url").token(token).build().expect("a client")
     }
 
@@ -207,8 +205,8 @@ impl Yard {
     }
 
     fn secret(&self) -> String {
-        match &self.token {
-            Some(token) => token.reveal().to_owned(),
+        match &self.secret {
+            Some(secret) => secret.clone(),
             None => {
                 fs::read_to_string(self.dir().join("data/admin.token")).expect("a token").trim().to_owned()
             }
