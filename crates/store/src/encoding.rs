@@ -5,8 +5,9 @@
 use std::fmt::Display;
 
 use jobyard_model::lifecycle::Policy;
-use jobyard_model::retry::{Budgets, FailReason};
-use jobyard_model::{AttemptEnd, ExitFacts, JobSpec, Shape, Usage};
+use jobyard_model::retry::{Budgets, FailReason, MAX_DELAY_MS};
+use jobyard_model::settings::EXCLUSIVE_PAUSE_MS;
+use jobyard_model::{AttemptEnd, ExitFacts, JobSpec, Shape, Timestamp, Usage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -128,6 +129,12 @@ pub(crate) fn column(amount: u64) -> i64 {
 /// An amount from a column; what is negative counts as nothing.
 pub(crate) fn amount(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
+}
+
+/// No delay of ours reaches this far: a due time of a retry or a back-off beyond it is left over from before the clock
+/// stepped back. The longest is [`MAX_DELAY_MS`] with its tenth of jitter, and what `exclusive` adds to a lease.
+pub(crate) fn later_than_any_delay(now: Timestamp) -> Timestamp {
+    now.plus_ms(MAX_DELAY_MS + MAX_DELAY_MS / 10 + EXCLUSIVE_PAUSE_MS)
 }
 
 #[cfg(test)]

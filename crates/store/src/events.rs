@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jobyard_model::{JobId, Timestamp};
+use jobyard_model::{JobId, JobSpec, Timestamp};
 
 /// A place in the history: transaction, then number. Ordered as handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -62,6 +62,17 @@ pub struct EventFilter {
     pub label: Option<(String, String)>,
     /// Of jobs with an origin of this kind and id.
     pub origin: Option<(String, String)>,
+}
+
+impl EventFilter {
+    /// Whether events of a job with this spec pass, its id aside.
+    pub(crate) fn matches(&self, spec: &JobSpec) -> bool {
+        let label = self.label.as_ref().is_none_or(|(key, value)| spec.labels.get(key) == Some(value));
+        let origin = self.origin.as_ref().is_none_or(|(kind, id)| {
+            spec.origin.as_ref().is_some_and(|origin| origin.kind == *kind && origin.id == *id)
+        });
+        label && origin
+    }
 }
 
 /// A page of events.

@@ -103,6 +103,24 @@ pub struct JobQuery {
     pub limit: u32,
 }
 
+impl JobQuery {
+    /// Whether a job with this spec passes the filters that only the spec can tell.
+    pub(crate) fn matches(&self, job_id: JobId, spec: &JobSpec) -> bool {
+        let labels = self.labels.iter().all(|(key, value)| spec.labels.get(key) == Some(value));
+        let origin = self.origin.as_ref().is_none_or(|(kind, id)| {
+            spec.origin.as_ref().is_some_and(|origin| origin.kind == *kind && origin.id == *id)
+        });
+        labels && origin && self.text.as_ref().is_none_or(|text| holds_text(job_id, spec, text))
+    }
+}
+
+fn holds_text(job_id: JobId, spec: &JobSpec, text: &str) -> bool {
+    let wanted = text.to_lowercase();
+    job_id.to_string().contains(&wanted)
+        || spec.name.to_lowercase().contains(&wanted)
+        || spec.command.join(" ").to_lowercase().contains(&wanted)
+}
+
 /// A page of jobs, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobPage {

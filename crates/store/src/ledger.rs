@@ -21,6 +21,11 @@ use crate::wake::Wakes;
 
 pub(crate) use fold::{Denied, Ledger};
 
+/// Who events of reports are by.
+pub(crate) const WORKER: &str = "worker";
+/// Who events of placement, silence and due times are by.
+pub(crate) const INFORMER: &str = "informer";
+
 /// What a call works with besides the rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {

@@ -18,6 +18,8 @@ pub mod nodes;
 pub mod reports;
 pub mod retention;
 mod rows;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 pub mod tokens;
 pub mod wake;
 
@@ -39,6 +41,8 @@ pub use nodes::{
 };
 pub use reports::{Answer, Report, ReportItem, SilenceReport, Verdict};
 pub use retention::{Cutoffs, Removed};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use tokens::{NewToken, TokenRecord};
 pub use wake::WakeTopic;
 

@@ -36,6 +36,18 @@ pub struct LogChunk {
     pub body: LogBody,
 }
 
+impl LogChunk {
+    /// Whether its range is one, and its bytes are as many as that says.
+    pub(crate) fn is_sound(&self) -> bool {
+        let in_column = i64::try_from(self.to).is_ok();
+        let length = self.to.checked_sub(self.from);
+        match &self.body {
+            LogBody::Inline(bytes) => in_column && length == Some(bytes.len() as u64),
+            LogBody::Segment { .. } => in_column && length.is_some(),
+        }
+    }
+}
+
 /// Where a chunk's bytes are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogBody {

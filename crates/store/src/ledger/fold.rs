@@ -1,6 +1,6 @@
 //! Events folded over loaded jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jobyard_model::lifecycle::{EndedAttempt, Refusal, Transition};
 use jobyard_model::{
@@ -19,6 +19,7 @@ pub(crate) struct Ledger {
     pub(super) terms: Terms,
     pub(super) entries: BTreeMap<JobId, Entry>,
     pub(super) past: Past,
+    pub(super) withheld: BTreeSet<JobId>,
     ended: Vec<(JobId, u32, EndedAttempt)>,
     ends: Vec<EndRow>,
     reopened: Vec<(JobId, i32)>,
@@ -55,6 +56,7 @@ impl Ledger {
             terms,
             entries: BTreeMap::new(),
             past: Past::new(),
+            withheld: BTreeSet::new(),
             ended: Vec::new(),
             ends: Vec::new(),
             reopened: Vec::new(),
@@ -98,9 +100,8 @@ impl Ledger {
 
     /// Takes in a job that was just made by [`Job::create`].
     pub(crate) fn create(&mut self, created: Transition, seat: Seat, who: &str) {
-        let job_id = created.job.id;
-        self.load_ended(created.job.clone(), seat);
-        self.note_changes(job_id, &created, who);
+        self.note_changes(created.job.id, &created, who);
+        self.load_ended(created.job, seat);
     }
 
     /// The job as it is by now.

@@ -3,12 +3,9 @@
 use jobyard_model::lifecycle::{Refusal, RefusalKind};
 use jobyard_model::{Intent, JobEvent, JobId};
 
-use super::{Denied, Ledger, Past};
+use super::{Denied, Ledger, Past, WORKER};
 use crate::encoding::clean_end;
 use crate::{Answer, Report, ReportItem, Verdict};
-
-/// Who events of reports are by.
-pub(crate) const WORKER: &str = "worker";
 
 impl Ledger {
     /// The attempts whose history must be at hand before [`Self::report`]: those that are not live under the lease
@@ -24,6 +21,11 @@ impl Ledger {
         strangers
     }
 
+    /// Notes a job whose rows could not be read now: what is reported of it gets [`Verdict::Later`].
+    pub(crate) fn withhold(&mut self, job_id: JobId) {
+        self.withheld.insert(job_id);
+    }
+
     /// Takes in what history has of [`Self::strangers`].
     pub(crate) fn load_past(&mut self, past: Past) {
         self.past.extend(past);
@@ -31,6 +33,9 @@ impl Ledger {
 
     /// Carries out one item after those before it, and says what became of it.
     pub(crate) fn report(&mut self, item: &ReportItem) -> Answer {
+        if self.withheld.contains(&item.job_id) {
+            return Answer { verdict: Verdict::Later, intent: Intent::Run };
+        }
         if self.live_intent(item).is_none() {
             return Answer { verdict: self.verdict_of_the_past(item), intent: Intent::Run };
         }

@@ -1,0 +1,249 @@
+//! Jobs and attempts as read.
+
+use jobyard_model::{AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, Status, Timestamp};
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::fault::Fault;
+use super::load;
+use super::scope::Scope;
+use crate::encoding::{from_json, inconsistent, policy_of};
+use crate::{AttemptRecord, JobPage, JobQuery, JobRecord};
+
+/// How many rows one page looks at, when the filters pass few.
+const SCANNED: usize = 5_000;
+
+/// One job.
+pub(super) fn one(scope: &Scope<'_>, job_id: JobId) -> Result<Option<JobRecord>, Fault> {
+    match submitted(scope, job_id)? {
+        Some(submitted) => record(scope, job_id, submitted),
+        None => Ok(None),
+    }
+}
+
+struct SubmittedRow {
+    spec: JobSpec,
+    submitted_by: String,
+    created_at: Timestamp,
+    idempotency_key: Option<String>,
+}
+
+fn submitted(scope: &Scope<'_>, job_id: JobId) -> Result<Option<SubmittedRow>, Fault> {
+    let sql = "SELECT spec, submitted_by, created_ms, idempotency_key FROM job WHERE id = ?1";
+    let mut statement = scope.statement(sql)?;
+    let mut rows = statement.query([job_id.0])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(SubmittedRow {
+        spec: from_json("job", job_id, row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?,
+        submitted_by: row.get(1)?,
+        created_at: Timestamp(row.get(2)?),
+        idempotency_key: row.get(3)?,
+    }))
+}
+
+fn record(scope: &Scope<'_>, job_id: JobId, submitted: SubmittedRow) -> Result<Option<JobRecord>, Fault> {
+    let (job, started_ms) = match load::live(scope, job_id)? {
+        Some((row, attempt)) => (row.to_job(attempt.as_ref())?, row.started_ms),
+        None => {
+            let end = load::current_end(scope, job_id)?;
+            let end = end.ok_or_else(|| inconsistent("job", job_id, "neither live nor ended"))?;
+            (end.to_job(policy_of(&submitted.spec))?, end.started_ms)
+        }
+    };
+    let last_end = if job.last_attempt > 0 { last_end(scope, job_id)? } else { None };
+    Ok(Some(JobRecord {
+        spec: submitted.spec,
+        submitted_by: submitted.submitted_by,
+        created_at: submitted.created_at,
+        idempotency_key: submitted.idempotency_key,
+        job,
+        started_at: started_ms.map(Timestamp),
+        last_end,
+    }))
+}
+
+fn last_end(scope: &Scope<'_>, job_id: JobId) -> Result<Option<(u32, Outcome, AttemptEnd)>, Fault> {
+    let sql = "SELECT number, outcome, \"end\" FROM attempt WHERE job_id = ?1 ORDER BY number DESC LIMIT 1";
+    let found = scope
+        .statement(sql)?
+        .query_row([job_id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))
+        .optional()?;
+    let Some((number, code, text)) = found else { return Ok(None) };
+    Ok(Some((number, outcome(job_id, code)?, from_json("attempt", job_id, &text)?)))
+}
+
+fn outcome(job_id: JobId, code: i16) -> Result<Outcome, Fault> {
+    Ok(Outcome::from_code(code).ok_or_else(|| inconsistent("attempt", job_id, "no such outcome"))?)
+}
+
+/// A page of jobs, newest first.
+pub(super) fn page(scope: &Scope<'_>, query: &JobQuery) -> Result<JobPage, Fault> {
+    let limit = query.limit.clamp(1, 500) as usize;
+    let scan = candidates(scope, query)?;
+    let mut page = JobPage { items: Vec::with_capacity(limit), next: scan.next };
+    for job_id in scan.ids {
+        if page.items.len() == limit {
+            page.next = page.items.last().map(|record: &JobRecord| record.job.id);
+            break;
+        }
+        // A candidate came from the job's own rows, within this snapshot.
+        let Some(submitted) = submitted(scope, job_id)? else { continue };
+        if passes(query, job_id, &submitted) {
+            let record = record(scope, job_id, submitted)?;
+            page.items.extend(record.filter(|record| wants(query, record.job.status())));
+        }
+    }
+    Ok(page)
+}
+
+fn passes(query: &JobQuery, job_id: JobId, submitted: &SubmittedRow) -> bool {
+    query.owner.as_ref().is_none_or(|owner| submitted.spec.owner == *owner)
+        && query.name.as_ref().is_none_or(|name| submitted.spec.name == *name)
+        && query.created_after.is_none_or(|after| submitted.created_at >= after)
+        && query.created_before.is_none_or(|before| submitted.created_at < before)
+        && query.idempotency_key.as_ref().is_none_or(|key| submitted.idempotency_key.as_ref() == Some(key))
+        && query.matches(job_id, &submitted.spec)
+}
+
+fn wants(query: &JobQuery, status: Status) -> bool {
+    query.statuses.is_empty() || query.statuses.contains(&status)
+}
+
+/// Ids to look at, newest first.
+struct Scan {
+    ids: Vec<JobId>,
+    /// Where the next page goes on when all of these have been looked at; `None` at the end.
+    next: Option<JobId>,
+}
+
+/// What drives a page: the narrowest index that the filters allow.
+fn candidates(scope: &Scope<'_>, query: &JobQuery) -> Result<Scan, Fault> {
+    let below = query.cursor.map_or([0xff; 16], |cursor| *cursor.0.as_bytes());
+    let page = params![below.as_slice(), SCANNED as i64];
+    if query.statuses.is_empty() || query.idempotency_key.is_some() {
+        let ids = match (&query.idempotency_key, &query.owner) {
+            (Some(key), _) => {
+                let sql =
+                    "SELECT id FROM job WHERE idempotency_key = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2";
+                load::ids(scope, sql, params![below.as_slice(), SCANNED as i64, key])?
+            }
+            (None, Some(owner)) => {
+                let sql = "SELECT id FROM job WHERE owner_id = (SELECT owner_id FROM owner WHERE name = ?3) \
+                    AND id < ?1 ORDER BY id DESC LIMIT ?2";
+                load::ids(scope, sql, params![below.as_slice(), SCANNED as i64, owner])?
+            }
+            (None, None) => {
+                load::ids(scope, "SELECT id FROM job WHERE id < ?1 ORDER BY id DESC LIMIT ?2", page)?
+            }
+        };
+        return Ok(cut(ids, SCANNED));
+    }
+    let mut ids = Vec::new();
+    // Below the highest of these a source may have more that were not read.
+    let mut horizon = None;
+    for status in &query.statuses {
+        let scan = by_status(scope, *status, &below)?;
+        horizon = horizon.max(scan.next);
+        ids.extend(scan.ids);
+    }
+    ids.retain(|job_id| horizon.is_none_or(|horizon| *job_id >= horizon));
+    ids.sort_unstable_by(|left, right| right.cmp(left));
+    ids.dedup();
+    Ok(Scan { ids, next: horizon })
+}
+
+/// The jobs of one status. The numbers are literals, so that the partial indexes are seen.
+fn by_status(scope: &Scope<'_>, status: Status, below: &[u8; 16]) -> Result<Scan, Fault> {
+    let ended = |code: i16| {
+        format!(
+            "SELECT job_id FROM job_end WHERE current AND status = {code} AND job_id < ?1 \
+            ORDER BY job_id DESC LIMIT ?2"
+        )
+    };
+    let sql = match status {
+        // Waiting jobs are most of the hot table when there are many: read it along its key, without a sort.
+        Status::Waiting => return waiting(scope, below),
+        Status::Running => {
+            "SELECT job_id FROM attempt_live WHERE job_id < ?1 ORDER BY job_id DESC LIMIT ?2".to_owned()
+        }
+        Status::Ready | Status::Retry => format!(
+            "SELECT id FROM job_live WHERE status = {} AND id < ?1 ORDER BY id DESC LIMIT ?2",
+            status.code()
+        ),
+        Status::Success | Status::FinalFailed | Status::Cancelled => ended(status.code()),
+    };
+    Ok(cut(load::ids(scope, &sql, params![below.as_slice(), SCANNED as i64])?, SCANNED))
+}
+
+fn waiting(scope: &Scope<'_>, below: &[u8; 16]) -> Result<Scan, Fault> {
+    let sql = "SELECT id, status = 2 FROM job_live WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
+    let mut statement = scope.statement(sql)?;
+    let rows = statement.query_map(params![below.as_slice(), SCANNED as i64], |row| {
+        Ok((JobId(row.get(0)?), row.get::<_, bool>(1)?))
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let next = if rows.len() == SCANNED { rows.last().map(|(job_id, _)| *job_id) } else { None };
+    Ok(Scan { ids: rows.into_iter().filter(|(_, waits)| *waits).map(|(job_id, _)| job_id).collect(), next })
+}
+
+fn cut(ids: Vec<JobId>, limit: usize) -> Scan {
+    let next = if ids.len() == limit { ids.last().copied() } else { None };
+    Scan { ids, next }
+}
+
+/// All attempts of a job, by number.
+pub(super) fn attempts(scope: &Scope<'_>, job_id: JobId) -> Result<Vec<AttemptRecord>, Fault> {
+    let sql = "SELECT number, round, lease_id, node_id, node_name, placed_ms, accepted_ms, started_ms, ended_ms, \
+        lease_until_ms, outcome, \"end\" FROM attempt WHERE job_id = ?1 ORDER BY number";
+    let mut statement = scope.statement(sql)?;
+    let mut rows = statement.query([job_id.0])?;
+    let mut attempts = Vec::new();
+    while let Some(row) = rows.next()? {
+        attempts.push(ended_attempt(job_id, row)?);
+    }
+    attempts.extend(live_attempt(scope, job_id)?);
+    Ok(attempts)
+}
+
+fn ended_attempt(job_id: JobId, row: &Row<'_>) -> Result<AttemptRecord, Fault> {
+    let end = from_json("attempt", job_id, &row.get::<_, String>(11)?)?;
+    Ok(AttemptRecord {
+        number: row.get(0)?,
+        round: row.get(1)?,
+        lease_id: LeaseId(row.get(2)?),
+        node_id: NodeId(row.get(3)?),
+        node_name: row.get(4)?,
+        phase: None,
+        intent: Intent::Run,
+        placed_at: Timestamp(row.get(5)?),
+        accepted_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+        started_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        ended_at: Some(Timestamp(row.get(8)?)),
+        lease_until: Some(Timestamp(row.get(9)?)),
+        end: Some((outcome(job_id, row.get(10)?)?, end)),
+    })
+}
+
+fn live_attempt(scope: &Scope<'_>, job_id: JobId) -> Result<Option<AttemptRecord>, Fault> {
+    let Some((row, Some(attempt))) = load::live(scope, job_id)? else { return Ok(None) };
+    let node_name: Option<String> = scope
+        .statement("SELECT name FROM node WHERE node_id = ?1")?
+        .query_row([attempt.node_id], |row| row.get(0))
+        .optional()?;
+    let job = row.to_job(Some(&attempt))?;
+    let live = attempt.to_live()?;
+    Ok(Some(AttemptRecord {
+        number: live.number,
+        round: job.round,
+        lease_id: live.lease_id,
+        node_id: live.node_id,
+        node_name: node_name.unwrap_or_default(),
+        phase: Some::<Phase>(live.phase),
+        intent: job.intent,
+        placed_at: live.placed_at,
+        accepted_at: live.accepted_at,
+        started_at: live.started_at,
+        ended_at: None,
+        lease_until: Some(live.lease_until),
+        end: None,
+    }))
+}

@@ -1,0 +1,41 @@
+//! Removing what is old, a bounded batch at a time.
+
+use jobyard_model::JobId;
+use rusqlite::params;
+
+use super::fault::Fault;
+use super::load;
+use super::scope::Scope;
+use crate::{Cutoffs, Removed};
+
+/// Removes at most `limit` of each.
+pub(super) fn remove_old(scope: &Scope<'_>, cutoffs: Cutoffs, limit: u32) -> Result<Removed, Fault> {
+    let sql = "SELECT job_id FROM job_end WHERE current AND status IN (5, 6, 7) AND finished_ms < ?1 \
+        ORDER BY finished_ms LIMIT ?2";
+    let old = load::ids(scope, sql, params![cutoffs.jobs.0, limit])?;
+    for job_id in &old {
+        remove_job(scope, *job_id)?;
+    }
+    let sql = "DELETE FROM idempotency WHERE (owner_id, key) IN (SELECT owner_id, key FROM idempotency \
+        WHERE created_ms < ?1 AND NOT EXISTS (SELECT 1 FROM job_live WHERE id = job_id) LIMIT ?2)";
+    let keys = scope.execute(sql, params![cutoffs.keys.0, limit])?;
+    let sql = "DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE at_ms < ?1 LIMIT ?2)";
+    let audit = scope.execute(sql, params![cutoffs.audit.0, limit])?;
+    Ok(Removed { jobs: old.len() as u64, keys: keys as u64, audit: audit as u64 })
+}
+
+fn remove_job(scope: &Scope<'_>, job_id: JobId) -> Result<(), Fault> {
+    let floor = "UPDATE event_floor SET number = max(number, \
+        coalesce((SELECT max(number) FROM event WHERE job_id = ?1), 0))";
+    scope.execute(floor, [job_id.0])?;
+    for sql in [
+        "DELETE FROM event WHERE job_id = ?1",
+        "DELETE FROM log_chunk WHERE job_id = ?1",
+        "DELETE FROM attempt WHERE job_id = ?1",
+        "DELETE FROM job_end WHERE job_id = ?1",
+        "DELETE FROM job WHERE id = ?1",
+    ] {
+        scope.execute(sql, [job_id.0])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! The one writer: a thread with a bounded queue and group commit.
+//!
+//! When idle it commits a call at once; what arrives while a commit is in flight shares the next one. Each call of a
+//! group has a savepoint of its own, so a call that fails takes nothing of the others back. Answers go out after the
+//! commit, wake-ups after that.
+//!
+//! Invariant: no answer that says "done" leaves before its commit is on the disk.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use jobyard_model::{Clock, LeaseSettings};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection::Lock;
+use super::fault::{Fault, shared};
+use super::scope::Scope;
+use crate::StoreError;
+use crate::ledger::Terms;
+use crate::wake::{Wakers, Wakes};
+
+/// How many calls may queue; who comes then waits for its turn.
+const QUEUE: usize = 1_024;
+/// How many calls share a commit at most.
+const GROUP: usize = 512;
+
+/// What the writer works with.
+pub(super) struct Settings {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) leases: LeaseSettings,
+    pub(super) max_unended_per_owner: u64,
+    pub(super) wakers: Arc<Wakers>,
+}
+
+/// The writer's queue and thread. Dropping it finishes what is queued and waits for the thread.
+pub(super) struct Writer {
+    queue: Mutex<Option<mpsc::Sender<Box<dyn Call>>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread. It holds the lock until it is done.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when no thread can be started.
+    pub(super) fn start(connection: Connection, lock: Lock, settings: Settings) -> Result<Self, StoreError> {
+        let (sender, queue) = mpsc::channel(QUEUE);
+        let serve = move || {
+            Server { connection, settings, queue }.serve();
+            drop(lock);
+        };
+        let thread =
+            std::thread::Builder::new().name("store-writer".to_owned()).spawn(serve).map_err(|error| {
+                StoreError::Unavailable { doing: "starting the writer", source: Box::new(error) }
+            })?;
+        Ok(Self { queue: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Does the work in a transaction, and returns when that is durable. Once queued, the work is done even when
+    /// nobody waits for the answer any more.
+    ///
+    /// # Errors
+    /// What the work failed with, or what the commit did.
+    pub(super) async fn write<T, F>(&self, doing: &'static str, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Scope<'_>) -> Result<T, Fault> + Send + 'static,
+    {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (reply, answer) = oneshot::channel();
+        let call = Box::new(Work { doing, work: Some(work), result: None, reply });
+        let queue = queue.ok_or_else(|| closed(doing))?;
+        queue.send(call).await.map_err(|_| closed(doing))?;
+        drop(queue);
+        answer.await.map_err(|_| closed(doing))?
+    }
+
+    /// Lets no more calls in, finishes those that are queued, and waits for the thread.
+    pub(super) fn stop(&self) {
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the store's writer ended by a panic");
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The error of a call that came after the store was closed.
+pub(super) fn closed(doing: &'static str) -> StoreError {
+    StoreError::Unavailable { doing, source: "the store is closed".into() }
+}
+
+/// A queued call.
+trait Call: Send {
+    /// Does its work. `false`: what it wrote must be taken back.
+    fn run(&mut self, scope: &Scope<'_>) -> bool;
+
+    /// Answers, once it is known what became of the group.
+    fn answer(self: Box<Self>, fate: &Fate);
+}
+
+/// What became of a group.
+enum Fate {
+    /// It is on the disk.
+    Committed,
+    /// Surely nothing of it is.
+    RolledBack(Arc<rusqlite::Error>),
+    /// The commit failed in a way that leaves it open.
+    Unknown(Arc<rusqlite::Error>),
+}
+
+struct Work<T, F> {
+    doing: &'static str,
+    work: Option<F>,
+    result: Option<Result<T, Fault>>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Call for Work<T, F>
+where
+    T: Send,
+    F: FnOnce(&Scope<'_>) -> Result<T, Fault> + Send,
+{
+    fn run(&mut self, scope: &Scope<'_>) -> bool {
+        self.result = self.work.take().map(|work| work(scope));
+        matches!(self.result, Some(Ok(_)))
+    }
+
+    fn answer(self: Box<Self>, fate: &Fate) {
+        let doing = self.doing;
+        let answer = match (self.result, fate) {
+            (Some(Ok(value)), Fate::Committed) => Ok(value),
+            (Some(Err(fault)), _) => Err(fault.during(doing)),
+            (_, Fate::RolledBack(error)) => Err(shared(error, doing)),
+            (_, Fate::Unknown(error)) => {
+                Err(StoreError::Unknown { doing, source: Box::new(Arc::clone(error)) })
+            }
+            (None, Fate::Committed) => Err(closed(doing)),
+        };
+        // Whoever asked may have gone; what was done stays done.
+        drop(self.reply.send(answer));
+    }
+}
+
+struct Server {
+    connection: Connection,
+    settings: Settings,
+    queue: mpsc::Receiver<Box<dyn Call>>,
+}
+
+impl Server {
+    fn serve(mut self) {
+        while let Some(first) = self.queue.blocking_recv() {
+            let mut group = vec![first];
+            while group.len() < GROUP {
+                let Ok(next) = self.queue.try_recv() else { break };
+                group.push(next);
+            }
+            while !group.is_empty() {
+                group = self.commit(group);
+            }
+        }
+        let checkpoint =
+            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        if let Err(error) = checkpoint {
+            tracing::warn!(%error, "could not checkpoint the database while closing it");
+        }
+    }
+
+    /// Runs the calls in one transaction and answers them. Gives back those that did not run, because SQLite took
+    /// the whole transaction back in the middle (as it does when the disk is full).
+    fn commit(&self, mut group: Vec<Box<dyn Call>>) -> Vec<Box<dyn Call>> {
+        if let Err(error) = self.execute("BEGIN IMMEDIATE") {
+            answer(group, &Fate::RolledBack(Arc::new(error)));
+            return Vec::new();
+        }
+        let mut wakes = Wakes::default();
+        let alone = group.len() == 1;
+        for index in 0..group.len() {
+            let ran = match alone {
+                true => self.run_alone(&mut *group[0], &mut wakes),
+                false => self.run_beside(&mut *group[index], &mut wakes),
+            };
+            if let Err(error) = ran {
+                let rest = group.split_off(index + 1);
+                self.roll_back();
+                answer(group, &Fate::RolledBack(Arc::new(error)));
+                return rest;
+            }
+        }
+        let fate = self.end();
+        let committed = matches!(fate, Fate::Committed);
+        answer(group, &fate);
+        if committed {
+            self.settings.wakers.bump(wakes);
+        }
+        Vec::new()
+    }
+
+    /// A call that has the transaction to itself needs no savepoint.
+    fn run_alone(&self, call: &mut dyn Call, wakes: &mut Wakes) -> rusqlite::Result<()> {
+        let scope = self.scope();
+        match call.run(&scope) {
+            true => wakes.merge(scope.wakes()),
+            false => return Err(taken_back()),
+        }
+        Ok(())
+    }
+
+    fn run_beside(&self, call: &mut dyn Call, wakes: &mut Wakes) -> rusqlite::Result<()> {
+        self.execute("SAVEPOINT call")?;
+        let scope = self.scope();
+        let done = call.run(&scope);
+        if self.connection.is_autocommit() {
+            return Err(taken_back());
+        }
+        match done {
+            true => wakes.merge(scope.wakes()),
+            false => self.execute("ROLLBACK TO call")?,
+        }
+        self.execute("RELEASE call")
+    }
+
+    fn end(&self) -> Fate {
+        let Err(error) = self.execute("COMMIT") else { return Fate::Committed };
+        self.roll_back();
+        let unsure = matches!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::SystemIoFailure));
+        match unsure {
+            true => Fate::Unknown(Arc::new(error)),
+            false => Fate::RolledBack(Arc::new(error)),
+        }
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.execute("ROLLBACK")
+        {
+            tracing::error!(%error, "could not roll back");
+        }
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        let terms = Terms { now: self.settings.clock.now(), leases: self.settings.leases };
+        Scope::new(&self.connection, terms, self.settings.max_unended_per_owner)
+    }
+}
+
+/// What calls get whose transaction was taken back by another one's fault. One that failed itself gets its own fault.
+fn taken_back() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
+        Some("the transaction was rolled back".to_owned()),
+    )
+}
+
+fn answer(group: Vec<Box<dyn Call>>, fate: &Fate) {
+    for call in group {
+        call.answer(fate);
+    }
+}
