@@ -5,7 +5,10 @@
 //! nothing.
 
 pub mod doors;
+pub mod grpc;
 pub mod json;
+pub mod strict;
+pub mod submit;
 
 /// Messages and services generated from `proto/jobyard/v1/doors.proto`.
 #[expect(

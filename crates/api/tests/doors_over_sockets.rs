@@ -1,0 +1,217 @@
+//! The doors over real unix sockets: what arrives, and what an error says about the fate of a call.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use jobyard_api::doors::{DoorError, ReportDoor, WorkerDoor};
+use jobyard_api::grpc::{self, BindError, ReportDoorClient, WorkerDoorClient};
+use jobyard_api::proto;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Answers with what it was asked, so that a test sees that the request arrived whole.
+struct Echo {
+    name: &'static str,
+}
+
+#[async_trait]
+impl WorkerDoor for Echo {
+    async fn launch(&self, request: proto::LaunchRequest) -> Result<proto::LaunchReply, DoorError> {
+        let answer = |launch: proto::Launch| proto::LaunchAnswer {
+            verdict: proto::LaunchVerdict::Accepted.into(),
+            message: launch.command.join(" "),
+        };
+        Ok(proto::LaunchReply { answers: request.launches.into_iter().map(answer).collect() })
+    }
+
+    async fn stop(&self, _request: proto::StopRequest) -> Result<proto::StopReply, DoorError> {
+        Err(DoorError::Refused { address: String::new(), why: "no stops here".to_owned() })
+    }
+}
+
+#[async_trait]
+impl ReportDoor for Echo {
+    async fn register(&self, _request: proto::RegisterRequest) -> Result<proto::RegisterReply, DoorError> {
+        let verdict = proto::NodeVerdict::Welcome.into();
+        Ok(proto::RegisterReply { verdict, message: self.name.to_owned() })
+    }
+
+    async fn heartbeat(&self, _request: proto::HeartbeatRequest) -> Result<proto::HeartbeatReply, DoorError> {
+        Err(DoorError::Unknown { address: String::new(), why: "the datastore is away".to_owned() })
+    }
+
+    async fn report(&self, request: proto::ReportRequest) -> Result<proto::ReportReply, DoorError> {
+        let answer = |report: &proto::Report| proto::ReportAnswer {
+            verdict: proto::ReportVerdict::Accepted.into(),
+            intent: report.attempt,
+        };
+        Ok(proto::ReportReply {
+            logs: request
+                .logs
+                .iter()
+                .map(|chunk| proto::LogAnswer {
+                    verdict: proto::LogVerdict::End.into(),
+                    end: chunk.data.len() as u64,
+                })
+                .collect(),
+            reports: request.reports.iter().map(answer).collect(),
+        })
+    }
+
+    async fn fetch_artifact(
+        &self,
+        request: proto::FetchArtifactRequest,
+    ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError> {
+        let broken = DoorError::Unknown { address: String::new(), why: "the disk broke".to_owned() };
+        Ok(futures_util::stream::iter([Ok(request.sha256), Err(broken)]).boxed())
+    }
+}
+
+struct Served {
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<Result<(), tonic::transport::Error>>,
+}
+
+impl Served {
+    async fn report_door(path: &Path, name: &'static str) -> Self {
+        let listener = grpc::bind_door(path).await.unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async { drop(stopped.await) };
+        let server = tokio::spawn(grpc::serve_report_door(listener, Arc::new(Echo { name }), shutdown));
+        Self { stop, server }
+    }
+
+    async fn worker_door(path: &Path) -> Self {
+        let listener = grpc::bind_door(path).await.unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async { drop(stopped.await) };
+        let server = tokio::spawn(grpc::serve_worker_door(listener, Arc::new(Echo { name: "w" }), shutdown));
+        Self { stop, server }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.server.await.unwrap().unwrap();
+    }
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir().unwrap()
+}
+
+async fn registered(door: &ReportDoorClient) -> Result<String, DoorError> {
+    door.register(proto::RegisterRequest::default()).await.map(|reply| reply.message)
+}
+
+#[tokio::test]
+async fn launches_arrive_whole_and_a_refusal_is_told_apart() {
+    let directory = directory();
+    let path = directory.path().join("worker.sock");
+    let served = Served::worker_door(&path).await;
+    let door = WorkerDoorClient::new(&path);
+    let big = "x".repeat(6 << 20);
+    let launches = vec![proto::Launch { command: vec![big.clone()], ..proto::Launch::default() }];
+    let reply = door.launch(proto::LaunchRequest { launches, ..Default::default() }).await.unwrap();
+    assert_eq!(reply.answers[0].message, big);
+    let refused = door.stop(proto::StopRequest::default()).await.unwrap_err();
+    assert!(matches!(&refused, DoorError::Refused { why, .. } if why == "no stops here"), "{refused}");
+    drop(door);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn without_a_listener_nothing_was_sent() {
+    let directory = directory();
+    let door = ReportDoorClient::new(vec![directory.path().join("a"), directory.path().join("b")]);
+    let error = registered(&door).await.unwrap_err();
+    assert!(matches!(error, DoorError::NotSent { .. }), "{error}");
+    let none = ReportDoorClient::new(Vec::new());
+    assert!(matches!(registered(&none).await, Err(DoorError::NotSent { .. })));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_passed_over_and_a_new_one_is_found() {
+    let directory = directory();
+    let paths: Vec<PathBuf> = ["a", "b"].map(|name| directory.path().join(name)).to_vec();
+    let second = Served::report_door(&paths[1], "second").await;
+    let door = ReportDoorClient::new(paths.clone());
+    assert_eq!(registered(&door).await.unwrap(), "second");
+    let first = Served::report_door(&paths[0], "first").await;
+    second.stop().await;
+    // The kept connection is closed: whether this call met that or went to the other server, the next one works.
+    let _ = registered(&door).await;
+    assert_eq!(registered(&door).await.unwrap(), "first");
+    drop(door);
+    first.stop().await;
+}
+
+#[tokio::test]
+async fn an_answered_failure_is_of_unknown_fate() {
+    let directory = directory();
+    let path = directory.path().join("server.sock");
+    let served = Served::report_door(&path, "server").await;
+    let door = ReportDoorClient::new(vec![path]);
+    let error = door.heartbeat(proto::HeartbeatRequest::default()).await.unwrap_err();
+    assert!(matches!(&error, DoorError::Unknown { why, .. } if why == "the datastore is away"), "{error}");
+    drop(door);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn reports_logs_and_artifacts_pass() {
+    let directory = directory();
+    let path = directory.path().join("server.sock");
+    let served = Served::report_door(&path, "server").await;
+    let door = ReportDoorClient::new(vec![path]);
+    let data = Bytes::from(vec![0; 256 << 10]);
+    let request = proto::ReportRequest {
+        logs: vec![proto::LogChunk { data, ..Default::default() }; 16],
+        reports: vec![proto::Report { attempt: 2, ..Default::default() }],
+        ..Default::default()
+    };
+    let reply = door.report(request).await.unwrap();
+    assert_eq!((reply.logs.len(), reply.logs[15].end), (16, 256 << 10));
+    assert_eq!(reply.reports[0].intent, 2);
+    let request = proto::FetchArtifactRequest { sha256: Bytes::from_static(b"hash"), ..Default::default() };
+    let mut chunks = door.fetch_artifact(request).await.unwrap();
+    assert_eq!(chunks.next().await.unwrap().unwrap(), "hash");
+    assert!(matches!(chunks.next().await, Some(Err(DoorError::Unknown { .. }))));
+    assert!(chunks.next().await.is_none());
+    drop((chunks, door));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_door_needs_a_private_directory_and_a_free_name() {
+    let directory = directory();
+    let path = directory.path().join("new/door.sock");
+    let served = Served::report_door(&path, "server").await;
+    let mode = std::fs::metadata(path.parent().unwrap()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(matches!(grpc::bind_door(&path).await, Err(BindError::InUse(_))));
+    served.stop().await;
+    // Its left-over socket is taken over.
+    drop(grpc::bind_door(&path).await.unwrap());
+    let open = directory.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let refused = grpc::bind_door(&open.join("door.sock")).await.unwrap_err();
+    assert!(refused.to_string().contains("its mode is 0755"), "{refused}");
+    assert!(matches!(grpc::bind_door(Path::new("/")).await, Err(BindError::BadPath(_))));
+}
+
+#[tokio::test]
+async fn a_long_path_is_no_obstacle() {
+    let directory = directory();
+    let path = directory.path().join("d".repeat(120)).join("door.sock");
+    let served = Served::report_door(&path, "far").await;
+    let door = ReportDoorClient::new(vec![path]);
+    assert_eq!(registered(&door).await.unwrap(), "far");
+    drop(door);
+    served.stop().await;
+}
