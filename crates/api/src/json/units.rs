@@ -151,8 +151,8 @@ pub fn scale(number: f64, unit: u64) -> Option<u64> {
         return None;
     }
     let whole = scaled.round();
-    // A tenth of a core or 1.1 s are not exact in binary; a real rest is far larger than their error.
-    ((scaled - whole).abs() <= 1e-6 * scaled.max(1.0)).then_some(whole as u64)
+    // A tenth of a core or 1.1 s are not exact in binary: a rest within two roundings is none.
+    ((scaled - whole).abs() <= 2.0 * f64::EPSILON * scaled).then_some(whole as u64)
 }
 
 impl Seconds {
@@ -177,7 +177,7 @@ fn per_thousand(milli: u64) -> f64 {
 }
 
 fn serialize_thousandths<S: Serializer>(milli: u64, serializer: S) -> Result<S::Ok, S::Error> {
-    if milli % 1_000 == 0 {
+    if milli.is_multiple_of(1_000) {
         serializer.serialize_u64(milli / 1_000)
     } else {
         serializer.serialize_f64(per_thousand(milli))
