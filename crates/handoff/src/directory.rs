@@ -17,6 +17,7 @@ const LOCK: &str = "lock";
 const DECIDED: &str = "decided";
 const EXIT: &str = "exit";
 const SOCKET: &str = "socket";
+const LAUNCH: &str = "launch";
 
 /// Whether the task process may ever have started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +89,16 @@ impl AttemptDirectory {
     fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path.join(name);
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+    }
+
+    /// Worker: keeps what it was asked, for the worker after it. The sidecar never looks at it.
+    pub fn keep_launch(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write_new(LAUNCH, bytes)
+    }
+
+    /// Worker: what [`AttemptDirectory::keep_launch`] kept; `NotFound` when the worker died before it did.
+    pub fn launch(&self) -> io::Result<Vec<u8>> {
+        self.read(LAUNCH, MAX_PLAN_BYTES)
     }
 
     /// Where it is.
@@ -200,7 +211,7 @@ impl AttemptDirectory {
 
     /// Removes the directory and what is in it; repeatable.
     pub fn remove(&self) -> io::Result<()> {
-        for name in [SOCKET, ENVIRONMENT, EXIT, DECIDED, LOCK, PLAN] {
+        for name in [SOCKET, ENVIRONMENT, EXIT, DECIDED, LOCK, LAUNCH, PLAN] {
             absent_is_fine(fs::remove_file(self.path.join(name)))?;
         }
         absent_is_fine(fs::remove_dir(&self.path))

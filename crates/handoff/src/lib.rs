@@ -17,6 +17,7 @@
 //! | `decided` | the sidecar (`started`) or a restarted worker (`not_started`): the first wins | a symbolic link whose target is the word, so that it appears whole |
 //! | `exit` | worker allocates it with zeros, sidecar fills it in place | [`ExitRecord`] with a checksum |
 //! | `socket` | sidecar | where a restarted worker connects |
+//! | `launch` | worker | what the worker must know again after a restart; its own format |
 //!
 //! # Launching
 //! 1. Worker: `runtime.prepare(…)` gives an [`ExecPlan`] and its environment.
