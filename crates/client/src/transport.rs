@@ -55,14 +55,14 @@ impl Call {
         Self { doing, method, path, query: Vec::new(), headers: Vec::new(), body: None, repeat }
     }
 
-    pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.query.push((name, value.to_string()));
+    pub(crate) fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((name, value.into()));
         self
     }
 
     pub(crate) fn query_if(self, name: &'static str, value: Option<impl ToString>) -> Self {
         match value {
-            Some(value) => self.query(name, value),
+            Some(value) => self.query(name, value.to_string()),
             None => self,
         }
     }

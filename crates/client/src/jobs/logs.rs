@@ -286,7 +286,7 @@ impl Tail {
     }
 
     async fn open(&mut self) -> Result<(), Error> {
-        let call = log_call(self.id, &self.query()).query("follow", true);
+        let call = log_call(self.id, &self.query()).query("follow", "true");
         match self.jobs.client.open(&call).await {
             Ok(response) => self.response = Some(response),
             Err(error) => self.outage.bear(&self.jobs.client.inner().retry_policy, error).await?,

@@ -1,0 +1,48 @@
+//! `submit`: hands a job in, and says its id.
+
+use jobyard_client::Client;
+use jobyard_client::json::Job;
+use serde_json::Value;
+
+use crate::arguments::SubmitArguments;
+use crate::error::CommandError;
+use crate::exit;
+use crate::job_flags::Draft;
+use crate::output::{self, Format, JobOutcomes};
+
+pub(super) async fn run(client: &Client, arguments: &SubmitArguments) -> Result<u8, CommandError> {
+    let job = submit(client, arguments.job.draft()?).await?;
+    let id = job.id;
+    match arguments.output.output {
+        Format::Table => output::print(format!("{id}\n").as_bytes())?,
+        format if !arguments.wait => output::show(&JobOutcomes(vec![job]), format)?,
+        Format::Json | Format::Yaml => {}
+    }
+    if !arguments.wait {
+        return Ok(0);
+    }
+    let job = client.jobs().wait(id).await?;
+    let code = exit::of_job(&job);
+    match arguments.output.output {
+        Format::Table => output::remark(&format!("{} {}", job.status, output::ended_with(&job))),
+        format => output::show(&JobOutcomes(vec![job]), format)?,
+    }
+    Ok(code)
+}
+
+/// Uploads what has to go up, and submits. Tells the server's warnings.
+pub(super) async fn submit(client: &Client, draft: Draft) -> Result<Job, CommandError> {
+    let Draft { mut document, upload } = draft;
+    if let Some(program) = upload {
+        let pushed = client.artifacts().push_file(&program).await?;
+        if pushed.sent {
+            output::remark(&format!("uploaded {} ({} bytes)", program.display(), pushed.size_bytes));
+        }
+        document.insert("binary_url".to_owned(), Value::from(format!("sha256:{}", pushed.hash)));
+    }
+    let job = client.jobs().submit_document(Value::Object(document)).await?;
+    for warning in &job.warnings {
+        output::complain(&format!("warning: {}\n", output::escape(warning)));
+    }
+    Ok(job)
+}
