@@ -1,0 +1,236 @@
+//! Settings of a role: defaults, then the file, then `JOBYARD_*` variables, then flags.
+//!
+//! The file is TOML with a table a part. Unknown keys are refused: a setting that is misspelt must not be silently off.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use jobyard_model::LeaseSettings;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Flags and variables that every role takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RoleArguments {
+    /// Settings file (TOML)
+    #[arg(long, value_name = "FILE", env = "JOBYARD_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// PostgreSQL, such as postgres://jobyard@db/jobyard
+    #[arg(long, value_name = "URL", env = "JOBYARD_DATABASE_URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    /// Where the server listens for HTTP
+    #[arg(long, value_name = "ADDRESS", env = "JOBYARD_LISTEN")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// The report door's unix socket; its directory is made private
+    #[arg(long, value_name = "PATH", env = "JOBYARD_REPORT_SOCKET")]
+    pub(crate) report_socket: Option<PathBuf>,
+    /// Where the server keeps artifacts and log segments
+    #[arg(long, value_name = "DIR", env = "JOBYARD_ARTIFACT_DIR")]
+    pub(crate) artifact_dir: Option<PathBuf>,
+    /// Where the worker keeps its identity, logs and undelivered outcomes
+    #[arg(long, value_name = "DIR", env = "JOBYARD_WORKER_DATA_DIR")]
+    pub(crate) worker_data_dir: Option<PathBuf>,
+    /// The worker's door, a unix socket; its directory is made private
+    #[arg(long, value_name = "PATH", env = "JOBYARD_DOOR_SOCKET")]
+    pub(crate) door_socket: Option<PathBuf>,
+    /// The pool this worker serves
+    #[arg(long, value_name = "NAME", env = "JOBYARD_POOL")]
+    pub(crate) pool: Option<String>,
+}
+
+/// The file.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    pub(crate) datastore: DatastoreConfig,
+    pub(crate) leases: LeaseConfig,
+    pub(crate) server: ServerConfig,
+    pub(crate) informer: InformerConfig,
+    pub(crate) worker: WorkerConfig,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DatastoreConfig {
+    /// `postgres://…`.
+    pub(crate) url: Option<String>,
+    /// Connections of one process.
+    pub(crate) pool_size: usize,
+    /// Un-ended jobs an owner may have.
+    pub(crate) max_unended_jobs_per_owner: u64,
+}
+
+impl Default for DatastoreConfig {
+    fn default() -> Self {
+        Self { url: None, pool_size: 8, max_unended_jobs_per_owner: 2_000_000 }
+    }
+}
+
+/// Seconds; the same for every role of an installation.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LeaseConfig {
+    pub(crate) claim_lease_seconds: Option<f64>,
+    pub(crate) lease_seconds: Option<f64>,
+    pub(crate) heartbeat_seconds: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServerConfig {
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) report_socket: Option<PathBuf>,
+    pub(crate) artifact_dir: Option<PathBuf>,
+    /// Whether `file://` executables are accepted.
+    pub(crate) allow_file_urls: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct InformerConfig {
+    /// Empty: all.
+    pub(crate) pools: Vec<String>,
+    pub(crate) keep_jobs_days: Option<u64>,
+    pub(crate) keep_keys_days: Option<u64>,
+    pub(crate) keep_audit_days: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WorkerConfig {
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Where state lies that need not survive the machine; a tmpfs.
+    pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) door_socket: Option<PathBuf>,
+    pub(crate) report_sockets: Vec<PathBuf>,
+    pub(crate) pool: Option<String>,
+    pub(crate) name: Option<String>,
+    /// Cores; what the machine has, unless set.
+    pub(crate) cpu: Option<f64>,
+    /// Bytes; what the machine has, unless set.
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) sidecar: Option<PathBuf>,
+    /// Bytes of log kept of one attempt.
+    pub(crate) log_limit_bytes: Option<u64>,
+}
+
+/// What is wrong with the settings, and what to do about it.
+#[derive(Debug, Error)]
+pub(crate) enum ConfigError {
+    #[error("could not read the settings file {path}")]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the settings file {path} is not valid: {why}")]
+    Invalid { path: PathBuf, why: String },
+    #[error("`{setting}` is not set: put it into the file given by --config, or use {flag}")]
+    Missing { setting: &'static str, flag: &'static str },
+    #[error("leases.{setting} must be {rule}")]
+    Lease { setting: &'static str, rule: &'static str },
+}
+
+impl RoleArguments {
+    /// The settings that hold after the file, the variables and the flags.
+    pub(crate) fn load(&self) -> Result<Config, ConfigError> {
+        let mut config = self.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let over = self.clone();
+        config.datastore.url = over.database_url.or(config.datastore.url);
+        config.server.listen = over.listen.or(config.server.listen);
+        config.server.artifact_dir = over.artifact_dir.or(config.server.artifact_dir);
+        if let Some(socket) = over.report_socket {
+            config.worker.report_sockets = vec![socket.clone()];
+            config.server.report_socket = Some(socket);
+        }
+        config.worker.data_dir = over.worker_data_dir.or(config.worker.data_dir);
+        config.worker.door_socket = over.door_socket.or(config.worker.door_socket);
+        config.worker.pool = over.pool.or(config.worker.pool);
+        Ok(config)
+    }
+}
+
+fn read(path: &Path) -> Result<Config, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+    toml::from_str(&text)
+        .map_err(|error| ConfigError::Invalid { path: path.to_owned(), why: error.to_string() })
+}
+
+/// The setting, or an error that says how to set it.
+pub(crate) fn needed<T>(
+    value: Option<T>,
+    setting: &'static str,
+    flag: &'static str,
+) -> Result<T, ConfigError> {
+    value.ok_or(ConfigError::Missing { setting, flag })
+}
+
+impl LeaseConfig {
+    /// The lease times; refused where a heartbeat could not come often enough to keep a lease.
+    pub(crate) fn settings(&self) -> Result<LeaseSettings, ConfigError> {
+        let usual = LeaseSettings::default();
+        let settings = LeaseSettings {
+            claim_lease_ms: milliseconds("claim_lease_seconds", self.claim_lease_seconds, usual.claim_lease_ms)?,
+            lease_ms: milliseconds("lease_seconds", self.lease_seconds, usual.lease_ms)?,
+            heartbeat_ms: milliseconds("heartbeat_seconds", self.heartbeat_seconds, usual.heartbeat_ms)?,
+            ..usual
+        };
+        if settings.heartbeat_ms.saturating_mul(3) > settings.lease_ms {
+            let rule = "at most a third of lease_seconds, so that two lost heartbeats lose no attempt";
+            return Err(ConfigError::Lease { setting: "heartbeat_seconds", rule });
+        }
+        Ok(settings)
+    }
+}
+
+fn milliseconds(setting: &'static str, seconds: Option<f64>, usual_ms: u64) -> Result<u64, ConfigError> {
+    match seconds {
+        None => Ok(usual_ms),
+        // Checked to be within a day, so the cast is exact enough and can't wrap.
+        Some(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok((seconds * 1000.0) as u64),
+        Some(_) => Err(ConfigError::Lease { setting, rule: "between 0.1 and 86400" }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    #[test]
+    fn a_misspelt_setting_is_refused_and_named() {
+        let error = parse("[server]\nlisten_on = \"127.0.0.1:1\"").expect_err("unknown key");
+        assert!(error.to_string().contains("listen_on"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_file_means_the_defaults() {
+        let config = parse("").expect("valid");
+        assert_eq!(config.leases.settings().expect("valid"), LeaseSettings::default());
+        assert_eq!(config.datastore.pool_size, 8);
+    }
+
+    #[test]
+    fn a_heartbeat_must_fit_three_times_into_a_lease() {
+        let config = parse("[leases]\nlease_seconds = 3\nheartbeat_seconds = 1.5").expect("valid TOML");
+        assert!(config.leases.settings().is_err());
+        let config = parse("[leases]\nlease_seconds = 3\nheartbeat_seconds = 1").expect("valid TOML");
+        assert_eq!(config.leases.settings().expect("valid").lease_ms, 3000);
+    }
+
+    #[test]
+    fn absurd_times_are_refused() {
+        for seconds in ["0", "-1", "1e99", "nan"] {
+            let config = parse(&format!("[leases]\nlease_seconds = {seconds}")).expect("valid TOML");
+            assert!(config.leases.settings().is_err(), "{seconds}");
+        }
+    }
+}

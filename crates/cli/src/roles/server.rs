@@ -1,0 +1,84 @@
+//! The server as a process of its own: HTTP for people, a unix socket for workers.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use jobyard_api::grpc::{bind_door, serve_report_door};
+use jobyard_server::artifact_store::{ArtifactStore, DirectoryStore};
+use jobyard_server::report::{ReportDesk, stamp_report_clock};
+use jobyard_api::submit::FileUrls;
+use jobyard_server::{Metrics, Server, ServerParts, ServerSettings, serve_http};
+use jobyard_store::Store;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::clock::SystemClock;
+use super::config::{Config, RoleArguments, needed};
+use super::shutdown::EndSignals;
+use super::{RoleError, datastore};
+
+pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
+    let config = arguments.load()?;
+    let signals = EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
+    let address = config.server.listen.unwrap_or(DEFAULT_LISTEN);
+    let artifact_dir = needed(config.server.artifact_dir.clone(), "server.artifact_dir", "--artifact-dir")?;
+    let report_socket = needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
+    let listener = listen(address).await?;
+    let store = datastore::open(&config).await?;
+    let artifacts = open_artifacts(&artifact_dir)?;
+    let shutdown = CancellationToken::new();
+    signals.cancel_on_first(shutdown.clone());
+
+    let doors = TaskTracker::new();
+    let desk = Arc::new(ReportDesk::new(store.clone(), artifacts.clone()));
+    let report_listener = bind_door(&report_socket)?;
+    doors.spawn(serve_report_door(report_listener, desk, shutdown.clone()));
+    doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
+    let server = make_server(&config, store.clone(), artifacts, shutdown.clone());
+    tracing::info!(%address, report_socket = %report_socket.display(), "server serves");
+    doors.spawn(serve_http(listener, server.router(), shutdown));
+    doors.close();
+    doors.wait().await;
+    store.close().await;
+    Ok(())
+}
+
+/// Loopback, so that nothing is open to others unless somebody says so.
+pub(super) const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7700);
+
+pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, RoleError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| RoleError::Listen { address: address.to_string(), source })
+}
+
+pub(super) fn open_artifacts(dir: &Path) -> Result<Arc<dyn ArtifactStore>, RoleError> {
+    let store = DirectoryStore::open(dir).map_err(|source| RoleError::Path {
+        doing: "open the artifact store in",
+        path: dir.to_owned(),
+        source,
+    })?;
+    Ok(Arc::new(store))
+}
+
+/// The HTTP side, with the settings of the file.
+pub(super) fn make_server(
+    config: &Config,
+    store: Arc<dyn Store>,
+    artifacts: Arc<dyn ArtifactStore>,
+    shutdown: CancellationToken,
+) -> Server {
+    let file_urls = if config.server.allow_file_urls { FileUrls::Allowed } else { FileUrls::Refused };
+    let settings = ServerSettings { file_urls, ..ServerSettings::default() };
+    Server::new(ServerParts {
+        store,
+        artifacts,
+        settings,
+        clock: Arc::new(SystemClock),
+        metrics: Metrics::default(),
+        shutdown,
+    })
+}

@@ -1,0 +1,213 @@
+//! Everything on one machine, in one process: embedded datastore, local artifact store, server, informer, one worker.
+//!
+//! The doors between the roles are function calls. What the process holds beyond its data directory are the sidecars'
+//! connections; the next `up` takes the sidecars over.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use jobyard_api::doors::WorkerDoor;
+use jobyard_client::json::TokenCreate;
+use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
+use jobyard_model::{Clock as _, NodeId, Role};
+use jobyard_server::report::{ReportDesk, stamp_report_clock};
+use jobyard_server::serve_http;
+use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
+use jobyard_store::{Actor, Store};
+use jobyard_worker::Worker;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::clock::SystemClock;
+use super::config::{Config, RoleArguments};
+use super::shutdown::{EndSignal, EndSignals};
+use super::{RoleError, informer, server, worker};
+use crate::data_dir::default_data_dir;
+
+/// How long a second Ctrl-C is waited for while attempts run on.
+const SECOND_INTERRUPT_WITHIN: Duration = Duration::from_secs(3);
+
+/// Flags of `up`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UpArguments {
+    /// Where everything is kept [default: ~/.local/share/jobyard]
+    #[arg(long, value_name = "DIR", env = "JOBYARD_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// Listen on other than loopback although tasks share this user's rights, or plain HTTP is readable on the way
+    #[arg(long)]
+    open_to_others: bool,
+    #[command(flatten)]
+    role: RoleArguments,
+}
+
+pub(super) async fn run(arguments: UpArguments) -> Result<(), RoleError> {
+    let config = arguments.role.load()?;
+    let data_dir = arguments.data_dir.clone().or_else(default_data_dir);
+    let data_dir = data_dir.ok_or_else(|| RoleError::Refused("no home directory: name one with --data-dir".into()))?;
+    let address = config.server.listen.unwrap_or(server::DEFAULT_LISTEN);
+    if !address.ip().is_loopback() && !arguments.open_to_others {
+        let why = format!(
+            "{address} can be reached by others, and HTTP without TLS can be read on the way: \
+             listen on loopback behind a reverse proxy, or say --open-to-others"
+        );
+        return Err(RoleError::Refused(why));
+    }
+    let mut signals = EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
+    let yard = Yard::open(&config, &data_dir, address).await?;
+    yard.say_ready()?;
+    let signal = tokio::select! {
+        signal = signals.next() => signal,
+        error = yard.worker.failed() => return Err(yard.close_after(error).await),
+    };
+    yard.close(signal, signals).await
+}
+
+/// A running `up`.
+struct Yard {
+    store: Arc<dyn Store>,
+    worker: Worker,
+    address: SocketAddr,
+    data_dir: PathBuf,
+    /// Ends placement first, so that nothing is pushed to a worker that is about to leave.
+    informer_shutdown: CancellationToken,
+    shutdown: CancellationToken,
+    informer: TaskTracker,
+    servers: TaskTracker,
+}
+
+impl Yard {
+    async fn open(config: &Config, data_dir: &Path, address: SocketAddr) -> Result<Self, RoleError> {
+        make_private(data_dir)?;
+        let listener = server::listen(address).await?;
+        let address = listener.local_addr().map_err(|source| RoleError::Process { doing: "read own address", source })?;
+        let options = SqliteOptions {
+            lease: config.leases.settings()?,
+            max_unended_per_owner: config.datastore.max_unended_jobs_per_owner,
+            clock: Arc::new(SystemClock),
+        };
+        let store: Arc<dyn Store> = SqliteStore::open(&data_dir.join("jobyard.db"), options)?;
+        ensure_admin_token(store.as_ref(), data_dir).await?;
+        let artifacts = server::open_artifacts(&data_dir.join("artifacts"))?;
+        let shutdown = CancellationToken::new();
+        let (informer_tracker, servers) = (TaskTracker::new(), TaskTracker::new());
+
+        let board = LoopBoard::default();
+        let made = server::make_server(config, store.clone(), artifacts.clone(), shutdown.clone());
+        servers.spawn(serve_http(listener, made.router(), shutdown.clone()));
+        servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
+        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts));
+        let settings = worker::settings(config, &data_dir.join("worker"), "")?;
+        let worker = worker::start(desk, settings).await?;
+        let informer_shutdown = CancellationToken::new();
+        let doors = Arc::new(OneDoor(worker.door()));
+        let parts = InformerParts { store: store.clone(), doors, settings: informer::settings(config), board };
+        informer_tracker.spawn(jobyard_informer::run(parts, informer_shutdown.clone()));
+        informer_tracker.close();
+        servers.close();
+        let data_dir = data_dir.to_owned();
+        Ok(Self { store, worker, address, data_dir, informer_shutdown, shutdown, informer: informer_tracker, servers })
+    }
+
+    /// Leaves the address where commands look for it, and says it on standard output.
+    fn say_ready(&self) -> Result<(), RoleError> {
+        let url = format!("http://{}", self.address);
+        write_private(&self.data_dir.join("url"), &url)?;
+        let mut out = std::io::stdout();
+        writeln!(out, "ready {url}")
+            .and_then(|()| out.flush())
+            .map_err(|source| RoleError::Process { doing: "write to standard output", source })
+    }
+
+    /// Stops: placement, then the worker, then the doors, then the datastore. Attempts run on under their sidecars,
+    /// unless Ctrl-C is pressed again.
+    async fn close(self, signal: EndSignal, mut signals: EndSignals) -> Result<(), RoleError> {
+        self.informer_shutdown.cancel();
+        self.informer.wait().await;
+        let running = self.worker.live_attempts();
+        if running > 0 {
+            say(&format!("{running} attempts keep running; the next `jobyard up` takes them over."));
+        }
+        if running > 0 && signal == EndSignal::Interrupt {
+            say("Press Ctrl-C again within 3 seconds to stop them too.");
+            let again = tokio::time::timeout(SECOND_INTERRUPT_WITHIN, signals.next()).await;
+            if again == Ok(EndSignal::Interrupt) {
+                self.worker.stop_attempts().await;
+            }
+        }
+        self.leave().await;
+        Ok(())
+    }
+
+    /// The worker can't go on; the rest is closed in order all the same.
+    async fn close_after(self, error: jobyard_worker::WorkerError) -> RoleError {
+        self.informer_shutdown.cancel();
+        self.informer.wait().await;
+        self.leave().await;
+        error.into()
+    }
+
+    async fn leave(self) {
+        self.worker.stop().await;
+        self.shutdown.cancel();
+        self.servers.wait().await;
+        self.store.close().await;
+    }
+}
+
+/// The only worker there is.
+struct OneDoor(Arc<dyn WorkerDoor>);
+
+impl WorkerDoors for OneDoor {
+    fn door(&self, _node_id: NodeId, _address: &str) -> Arc<dyn WorkerDoor> {
+        self.0.clone()
+    }
+}
+
+/// Keeps the admin token that is there and valid, or makes a new one.
+async fn ensure_admin_token(store: &dyn Store, data_dir: &Path) -> Result<(), RoleError> {
+    let path = data_dir.join("admin.token");
+    if let Ok(secret) = fs::read_to_string(&path)
+        && store.token_by_hash(jobyard_server::token_hash(secret.trim())).await?.is_some()
+    {
+        return Ok(());
+    }
+    let token = TokenCreate {
+        name: "admin".to_owned(),
+        role: Role::Admin,
+        owners: vec!["default".to_owned()],
+        expires_in: None,
+    };
+    let created = jobyard_server::create_token(store, &token, SystemClock.now(), &Actor::role("up")).await?;
+    write_private(&path, &created.secret)
+}
+
+fn make_private(dir: &Path) -> Result<(), RoleError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| RoleError::Path { doing: "make the data directory", path: dir.to_owned(), source })
+}
+
+/// Replaces a file that only its owner may read.
+fn write_private(path: &Path, text: &str) -> Result<(), RoleError> {
+    let fresh = path.with_extension("new");
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)
+    };
+    write().map_err(|source| RoleError::Path { doing: "write", path: path.to_owned(), source })
+}
+
+fn say(line: &str) {
+    // Nobody may be there to read it.
+    let _unread = writeln!(std::io::stderr(), "{line}");
+}

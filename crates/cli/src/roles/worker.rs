@@ -1,0 +1,73 @@
+//! This machine's worker as a process of its own, or as a part of `up`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jobyard_api::doors::{ReportDoor, WorkerDoor};
+use jobyard_api::grpc::{ReportDoorClient, bind_door, serve_worker_door};
+use jobyard_worker::{Worker, WorkerParts, WorkerSettings};
+use tokio_util::sync::CancellationToken;
+
+use super::RoleError;
+use super::clock::SystemClock;
+use super::config::{Config, RoleArguments, WorkerConfig, needed};
+use super::shutdown::EndSignals;
+
+pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
+    let config = arguments.load()?;
+    let mut signals = EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
+    let data_dir = needed(config.worker.data_dir.clone(), "worker.data_dir", "--worker-data-dir")?;
+    let door_socket = needed(config.worker.door_socket.clone(), "worker.door_socket", "--door-socket")?;
+    let report_sockets = config.worker.report_sockets.clone();
+    if report_sockets.is_empty() {
+        needed(None::<()>, "worker.report_sockets", "--report-socket")?;
+    }
+    let listener = bind_door(&door_socket)?;
+    let report = Arc::new(ReportDoorClient::new(report_sockets));
+    let settings = settings(&config, &data_dir, &door_socket.display().to_string())?;
+    let worker = Arc::new(start(report, settings).await?);
+    let shutdown = CancellationToken::new();
+    let door = tokio::spawn(serve_worker_door(listener, worker.clone() as Arc<dyn WorkerDoor>, shutdown.clone().cancelled_owned()));
+    tracing::info!(door_socket = %door_socket.display(), "worker runs");
+    let ended = tokio::select! {
+        _ = signals.next() => Ok(()),
+        error = worker.failed() => Err(RoleError::Worker(error)),
+    };
+    worker.stop().await;
+    shutdown.cancel();
+    if let Ok(Err(error)) = door.await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "the door was closed by an error");
+    }
+    ended
+}
+
+/// Starts a worker.
+pub(super) async fn start(report: Arc<dyn ReportDoor>, settings: WorkerSettings) -> Result<Worker, RoleError> {
+    Ok(Worker::start(WorkerParts { report, settings, clock: Arc::new(SystemClock) }).await?)
+}
+
+/// The worker's settings from the file; `door` is empty when informer and worker are one process.
+pub(super) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<WorkerSettings, RoleError> {
+    let WorkerConfig { state_dir, pool, name, cpu, memory_bytes, max_attempts, labels, sidecar, log_limit_bytes, .. } =
+        config.worker.clone();
+    let sidecar_path = sidecar.map_or_else(sidecar_beside_us, Ok)?;
+    let usual = WorkerSettings::new(data_dir, sidecar_path);
+    Ok(WorkerSettings {
+        state_dir,
+        door: door.to_owned(),
+        pool: pool.unwrap_or(usual.pool),
+        name,
+        // A negative or absurd number of cores saturates; the registration shows what came of it.
+        cpu_milli: cpu.map(|cores| (cores * 1000.0) as u64),
+        memory_bytes,
+        max_attempts: max_attempts.unwrap_or(usual.max_attempts),
+        labels,
+        log_limit_bytes: log_limit_bytes.unwrap_or(usual.log_limit_bytes),
+        ..usual
+    })
+}
+
+fn sidecar_beside_us() -> Result<PathBuf, RoleError> {
+    let own = std::env::current_exe().map_err(|source| RoleError::Process { doing: "find own binary", source })?;
+    Ok(own.with_file_name("jobyard-sidecar"))
+}
