@@ -15,6 +15,8 @@ pub mod jobs;
 mod ledger;
 pub mod logs;
 pub mod nodes;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod reports;
 pub mod retention;
 mod rows;
@@ -39,6 +41,8 @@ pub use nodes::{
     Claimed, HeartbeatAnswer, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord,
     RegisterAnswer, StopOrder,
 };
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresConfig, PostgresStore, WakeOn};
 pub use reports::{Answer, Report, ReportItem, SilenceReport, Verdict};
 pub use retention::{Cutoffs, Removed};
 #[cfg(feature = "sqlite")]

@@ -131,11 +131,12 @@ CREATE TABLE attempt_live (
         autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX attempt_live_node ON attempt_live (node_id);
 
--- History: attempts that ended. Append-only. `end_json` is the JSON of model::AttemptEnd.
+-- History: attempts that ended. Append-only. `end` is the JSON of model::AttemptEnd.
 CREATE TABLE attempt (
   job_id uuid NOT NULL,
   number int NOT NULL,
   round int NOT NULL,
+  phase smallint NOT NULL,              -- where it was when it ended
   outcome smallint NOT NULL CONSTRAINT attempt_outcome CHECK (outcome BETWEEN 0 AND 9),
   retryable boolean NOT NULL,
   lease_id uuid NOT NULL,
@@ -145,12 +146,10 @@ CREATE TABLE attempt (
   placed_ms bigint NOT NULL,
   accepted_ms bigint,
   started_ms bigint,
+  lease_until_ms bigint NOT NULL,
   ended_ms bigint NOT NULL,
   fingerprint bigint NOT NULL,
-  wall_ms bigint,
-  cpu_ms bigint,
-  peak_memory_bytes bigint,
-  end_json text NOT NULL,
+  "end" text NOT NULL,
   PRIMARY KEY (job_id, number)
 );
 
@@ -168,6 +167,7 @@ CREATE TABLE job_end (
   evictions int NOT NULL,
   finished_ms bigint NOT NULL,
   started_ms bigint,
+  platform_since_ms bigint,
   reason text,
   PRIMARY KEY (job_id, round),
   CONSTRAINT job_end_reason CHECK ((status = 6) = (reason IS NOT NULL)),
@@ -307,6 +307,10 @@ CREATE TABLE audit (
   detail text NOT NULL
 );
 CREATE INDEX audit_at ON audit (at_ms);
+
+-- Counts an owner's un-ended jobs up to a bound. Sessions are set to avoid reading tables whole; this is meant to.
+CREATE FUNCTION jobyard_unended(owner int, bound bigint) RETURNS bigint LANGUAGE sql STABLE SET enable_seqscan = on AS
+$$ SELECT count(*) FROM (SELECT 1 FROM job_live WHERE owner_id = owner LIMIT bound) AS bounded $$;
 
 -- For people at a prompt --------------------------------------------------------------------------------------------
 

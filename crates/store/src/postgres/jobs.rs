@@ -1,0 +1,302 @@
+//! Jobs and attempts as read. A record is read by one statement, so it never shows a job in two places.
+
+use jobyard_model::{AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Status, Timestamp};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::Core;
+use super::fault::Fault;
+use super::load::{self, Columns, attempt_columns, end_columns, job_columns};
+use super::query::{Parameter, Query};
+use super::session::Rows;
+use crate::encoding::{from_json, inconsistent, policy_of};
+use crate::rows::number;
+use crate::{AttemptRecord, JobPage, JobQuery, JobRecord, StoreError};
+
+/// How many rows one page looks at, when the filters pass few.
+const SCANNED: usize = 5_000;
+
+/// How many whole records are read at a time while the filters pass few.
+const CHUNK: usize = 500;
+
+const RECORDS: &str = concat!(
+    "SELECT job.id, job.spec::text, job.submitted_by, job.created_ms, job.idempotency_key, ",
+    job_columns!(),
+    ", ",
+    attempt_columns!(),
+    ", ",
+    end_columns!(),
+    ", last.number, last.outcome, last.end
+  FROM job LEFT JOIN job_live j ON j.id = job.id LEFT JOIN attempt_live a ON a.job_id = job.id
+    LEFT JOIN job_end e ON e.job_id = job.id AND e.current
+    LEFT JOIN LATERAL (SELECT number, outcome, \"end\" FROM attempt
+      WHERE attempt.job_id = job.id ORDER BY number DESC LIMIT 1) last ON true
+  WHERE job.id = ANY($1) ORDER BY job.id DESC"
+);
+const JOB_COLUMNS: usize = 28;
+const ATTEMPT_COLUMNS: usize = 13;
+const END_COLUMNS: usize = 13;
+
+const ATTEMPTS: &str = "SELECT number, round, lease_id, node_id, node_name, placed_ms, accepted_ms, started_ms,
+    ended_ms, lease_until_ms, outcome, \"end\", NULL::smallint, NULL::smallint FROM attempt WHERE job_id = $1
+  UNION ALL
+  SELECT a.number, j.round, a.lease_id, a.node_id, coalesce(node.name, ''), a.placed_ms, a.accepted_ms, a.started_ms,
+    NULL, a.lease_until_ms, NULL, NULL, a.phase, j.intent
+  FROM attempt_live a JOIN job_live j ON j.id = a.job_id LEFT JOIN node ON node.node_id = a.node_id
+  WHERE a.job_id = $1
+  ORDER BY number";
+
+/// One job.
+pub(super) async fn one(core: &Core, job_id: JobId) -> Result<Option<JobRecord>, StoreError> {
+    const DOING: &str = "reading a job";
+    let rows = read(core, &[job_id]).await.map_err(|fault| fault.during(DOING))?;
+    rows.first().map(record).transpose().map_err(|fault| fault.during(DOING))
+}
+
+async fn read(core: &Core, ids: &[JobId]) -> Result<Rows, Fault> {
+    let query = || [Query::new(RECORDS).bind_each(ids, |job_id| job_id.0)];
+    let [rows] = core.database.read(query).await?;
+    Ok(rows)
+}
+
+fn record(row: &Row) -> Result<JobRecord, Fault> {
+    let mut columns = Columns::of(row);
+    let id: Uuid = columns.take()?;
+    let spec: String = columns.take()?;
+    let spec: JobSpec = from_json("job", id, &spec)?;
+    let (submitted_by, created_ms, idempotency_key) = (columns.take()?, columns.take()?, columns.take()?);
+    let live = match columns.absent()? {
+        true => {
+            columns.skip(JOB_COLUMNS);
+            None
+        }
+        false => Some(load::job_row_from(&mut columns)?),
+    };
+    let attempt = match columns.absent()? {
+        true => {
+            columns.skip(ATTEMPT_COLUMNS);
+            None
+        }
+        false => Some(load::attempt_row_from(&mut columns)?),
+    };
+    let (job, started_ms) = match (live, columns.absent()?) {
+        (Some(live), _) => {
+            columns.skip(END_COLUMNS);
+            (live.to_job(attempt.as_ref())?, live.started_ms)
+        }
+        (None, false) => {
+            let end = load::end_row_from(&mut columns)?;
+            (end.to_job(policy_of(&spec))?, end.started_ms)
+        }
+        (None, true) => return Err(inconsistent("job", id, "neither live nor ended").into()),
+    };
+    let last_end = match columns.take::<Option<i32>>()? {
+        Some(last) => Some(ended(id, last, &mut columns)?),
+        None => None,
+    };
+    Ok(JobRecord {
+        spec,
+        submitted_by,
+        created_at: Timestamp(created_ms),
+        idempotency_key,
+        job,
+        started_at: started_ms.map(Timestamp),
+        last_end,
+    })
+}
+
+fn ended(id: Uuid, last: i32, columns: &mut Columns<'_>) -> Result<(u32, Outcome, AttemptEnd), Fault> {
+    let outcome = outcome(id, columns.take()?)?;
+    let end: String = columns.take()?;
+    Ok((number(last), outcome, from_json("attempt", id, &end)?))
+}
+
+fn outcome(id: Uuid, code: i16) -> Result<Outcome, Fault> {
+    Ok(Outcome::from_code(code).ok_or_else(|| inconsistent("attempt", id, "no such outcome"))?)
+}
+
+/// A page of jobs, newest first.
+pub(super) async fn page(core: &Core, query: &JobQuery) -> Result<JobPage, StoreError> {
+    try_page(core, query).await.map_err(|fault| fault.during("listing jobs"))
+}
+
+async fn try_page(core: &Core, query: &JobQuery) -> Result<JobPage, Fault> {
+    let limit = query.limit.clamp(1, 500) as usize;
+    let scan = candidates(core, query, limit).await?;
+    let mut page = JobPage { items: Vec::with_capacity(limit), next: scan.next };
+    for chunk in scan.ids.chunks(CHUNK.min(limit + 1)) {
+        for record in read(core, chunk).await?.iter().map(record) {
+            let record = match record {
+                Ok(record) => record,
+                // One job whose rows make no sense must not hide the others.
+                Err(Fault::Inconsistent { table, id, what }) => {
+                    tracing::error!(table, id, what, "a job is left out of a list");
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            };
+            if page.items.len() == limit {
+                page.next = page.items.last().map(|record: &JobRecord| record.job.id);
+                return Ok(page);
+            }
+            if passes(query, &record) {
+                page.items.push(record);
+            }
+        }
+    }
+    Ok(page)
+}
+
+fn passes(query: &JobQuery, record: &JobRecord) -> bool {
+    let status = record.job.status();
+    let key = record.idempotency_key.as_ref();
+    (query.statuses.is_empty() || query.statuses.contains(&status))
+        && query.owner.as_ref().is_none_or(|owner| record.spec.owner == *owner)
+        && query.name.as_ref().is_none_or(|name| record.spec.name == *name)
+        && query.created_after.is_none_or(|after| record.created_at >= after)
+        && query.created_before.is_none_or(|before| record.created_at < before)
+        && query.idempotency_key.as_ref().is_none_or(|wanted| key == Some(wanted))
+        && query.matches(record.job.id, &record.spec)
+}
+
+/// Ids to look at, newest first.
+struct Scan {
+    ids: Vec<JobId>,
+    /// Where the next page goes on when all of these have been looked at; `None` at the end.
+    next: Option<JobId>,
+}
+
+/// What drives a page: the narrowest index that the filters allow.
+async fn candidates(core: &Core, query: &JobQuery, limit: usize) -> Result<Scan, Fault> {
+    let below = query.cursor.map_or(Uuid::max(), |cursor| cursor.0);
+    let scanned = if is_plain(query) { limit + 1 } else { SCANNED };
+    let by_status = !query.statuses.is_empty() && query.idempotency_key.is_none();
+    let mut sources = match by_status {
+        true => query.statuses.iter().map(|status| source_of(*status).to_owned()).collect(),
+        false => vec![source(query)],
+    };
+    sources.sort_unstable();
+    sources.dedup();
+    let mut ids = Vec::new();
+    // Below the highest of these a source may have more that were not read.
+    let mut horizon = None;
+    for sql in sources {
+        let parameters = || -> Vec<Parameter> {
+            let mut parameters: Vec<Parameter> = vec![Box::new(below), Box::new(scanned as i64)];
+            let text = query.idempotency_key.as_ref().or(query.owner.as_ref());
+            if let Some(text) = text.filter(|_| !by_status) {
+                parameters.push(Box::new(text.clone()));
+            }
+            parameters
+        };
+        let [rows] = core.database.read(|| [Query::composed(sql.clone(), parameters())]).await?;
+        let found: Vec<(JobId, bool)> = rows.iter().map(candidate).collect::<Result<_, _>>()?;
+        if found.len() == scanned {
+            horizon = horizon.max(found.last().map(|(job_id, _)| *job_id));
+        }
+        ids.extend(found.into_iter().filter(|(_, wanted)| *wanted).map(|(job_id, _)| job_id));
+    }
+    ids.retain(|job_id| horizon.is_none_or(|horizon| *job_id >= horizon));
+    ids.sort_unstable_by(|left, right| right.cmp(left));
+    ids.dedup();
+    Ok(Scan { ids, next: horizon })
+}
+
+fn candidate(row: &Row) -> Result<(JobId, bool), Fault> {
+    let mut columns = Columns::of(row);
+    Ok((JobId(columns.take()?), columns.take()?))
+}
+
+/// Whether every candidate passes, so that none beyond the page has to be looked at.
+fn is_plain(query: &JobQuery) -> bool {
+    let JobQuery { statuses, owner, name, labels, origin, idempotency_key, text, .. } = query;
+    let by_spec = name.is_some() || !labels.is_empty() || origin.is_some() || text.is_some();
+    let by_time = query.created_after.is_some() || query.created_before.is_some();
+    let one_index = owner.is_none() || statuses.is_empty();
+    let waiting = statuses.contains(&Status::Waiting);
+    !by_spec && !by_time && one_index && !waiting && idempotency_key.is_none()
+}
+
+fn source(query: &JobQuery) -> String {
+    let filter = match (&query.idempotency_key, &query.owner) {
+        (Some(_), _) => "idempotency_key = $3 AND",
+        (None, Some(_)) => "owner_id = (SELECT owner_id FROM owner WHERE name = $3) AND",
+        (None, None) => "",
+    };
+    format!("SELECT id, true FROM job WHERE {filter} id < $1 ORDER BY id DESC LIMIT $2")
+}
+
+/// The jobs of one status.
+fn source_of(status: Status) -> &'static str {
+    match status {
+        Status::Ready => {
+            "SELECT id, true FROM job_live WHERE status = 1 AND id < $1 ORDER BY status DESC, id DESC LIMIT $2"
+        }
+        // Waiting jobs are most of the hot table when there are many: read it along its key, without a sort.
+        Status::Waiting => "SELECT id, status = 2 FROM job_live WHERE id < $1 ORDER BY id DESC LIMIT $2",
+        Status::Running => {
+            "SELECT job_id, true FROM attempt_live WHERE job_id < $1 ORDER BY job_id DESC LIMIT $2"
+        }
+        Status::Retry => {
+            "SELECT id, true FROM job_live WHERE status = 4 AND id < $1 ORDER BY status DESC, id DESC LIMIT $2"
+        }
+        Status::Success => {
+            "SELECT job_id, true FROM job_end WHERE current AND status = 5 AND job_id < $1
+            ORDER BY job_id DESC LIMIT $2"
+        }
+        Status::FinalFailed => {
+            "SELECT job_id, true FROM job_end WHERE current AND status = 6 AND job_id < $1
+            ORDER BY job_id DESC LIMIT $2"
+        }
+        Status::Cancelled => {
+            "SELECT job_id, true FROM job_end WHERE current AND status = 7 AND job_id < $1
+            ORDER BY job_id DESC LIMIT $2"
+        }
+    }
+}
+
+/// All attempts of a job, ended and live, by number.
+pub(super) async fn attempts(core: &Core, job_id: JobId) -> Result<Vec<AttemptRecord>, StoreError> {
+    const DOING: &str = "reading a job's attempts";
+    let rows = core.database.read(|| [Query::new(ATTEMPTS).bind(job_id.0)]).await;
+    let [rows] = rows.map_err(|fault| fault.during(DOING))?;
+    let records = rows.iter().map(|row| attempt(job_id, row));
+    records.collect::<Result<_, Fault>>().map_err(|fault| fault.during(DOING))
+}
+
+fn attempt(job_id: JobId, row: &Row) -> Result<AttemptRecord, Fault> {
+    let time = |ms: Option<i64>| ms.map(Timestamp);
+    let mut columns = Columns::of(row);
+    let (number_, round) = (number(columns.take()?), number(columns.take()?));
+    let (lease_id, node_id) = (LeaseId(columns.take()?), NodeId(columns.take()?));
+    let node_name = columns.take()?;
+    let placed_at = Timestamp(columns.take()?);
+    let (accepted_at, started_at) = (time(columns.take()?), time(columns.take()?));
+    let (ended_at, lease_until) = (time(columns.take()?), time(columns.take()?));
+    let end = match (columns.take::<Option<i16>>()?, columns.take::<Option<String>>()?) {
+        (Some(code), Some(end)) => Some((outcome(job_id.0, code)?, from_json("attempt", job_id, &end)?)),
+        _ => None,
+    };
+    let phase = columns.take::<Option<i16>>()?.map(jobyard_model::Phase::from_code);
+    let intent = columns.take::<Option<i16>>()?.and_then(Intent::from_code).unwrap_or(Intent::Run);
+    let phase = match phase {
+        Some(None) => return Err(inconsistent("attempt_live", job_id, "no such phase").into()),
+        Some(phase) => phase,
+        None => None,
+    };
+    Ok(AttemptRecord {
+        number: number_,
+        round,
+        lease_id,
+        node_id,
+        node_name,
+        phase,
+        intent,
+        placed_at,
+        accepted_at,
+        started_at,
+        ended_at,
+        lease_until,
+        end,
+    })
+}

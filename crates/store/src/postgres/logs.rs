@@ -1,0 +1,209 @@
+//! The table `log_chunk`.
+//!
+//! Two servers may be sent the same bytes at the same time. Nothing is locked against that: the unique keys on the
+//! order of arrival and on the end of each stream let one of them in, and the other looks again.
+
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+use jobyard_model::{JobId, LeaseId, Timestamp};
+use uuid::Uuid;
+
+use super::Core;
+use super::fault::Fault;
+use super::load::Columns;
+use super::query::Query;
+use super::session::{Rows, Session};
+use crate::encoding::{amount, column, inconsistent};
+use crate::logs::LogQuery;
+use crate::rows::number_column;
+use crate::wake::{WakeTopic, Wakes};
+use crate::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, StoreError};
+
+// What was read before the end may arrive after it.
+const HOLDERS: &str = "SELECT asked.job_id, asked.number, asked.lease_id
+  FROM unnest($1::uuid[], $2::int[], $3::uuid[]) AS asked(job_id, number, lease_id)
+  WHERE EXISTS (SELECT 1 FROM attempt_live a
+      WHERE a.job_id = asked.job_id AND a.number = asked.number AND a.lease_id = asked.lease_id)
+    OR EXISTS (SELECT 1 FROM attempt a
+      WHERE a.job_id = asked.job_id AND a.number = asked.number AND a.lease_id = asked.lease_id)";
+const EXTENTS: &str = "SELECT asked.job_id, asked.number,
+    coalesce((SELECT c.to_offset FROM log_chunk c WHERE c.job_id = asked.job_id AND c.attempt = asked.number
+      AND c.stream = 1 ORDER BY c.to_offset DESC LIMIT 1), 0),
+    coalesce((SELECT c.to_offset FROM log_chunk c WHERE c.job_id = asked.job_id AND c.attempt = asked.number
+      AND c.stream = 2 ORDER BY c.to_offset DESC LIMIT 1), 0),
+    coalesce((SELECT c.seq FROM log_chunk c WHERE c.job_id = asked.job_id AND c.attempt = asked.number
+      ORDER BY c.seq DESC LIMIT 1), 0)
+  FROM unnest($1::uuid[], $2::int[]) AS asked(job_id, number)";
+// In one order, so that two that append to the same attempts don't wait for each other in a circle.
+const INSERT: &str = "INSERT INTO log_chunk (job_id, attempt, seq, stream, from_offset, to_offset, at_ms, inline,
+    segment, segment_offset)
+  SELECT * FROM unnest($1::uuid[], $2::int[], $3::bigint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[],
+    $8::bytea[], $9::text[], $10::bigint[])
+    AS new(job_id, attempt, seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset)
+  ORDER BY job_id, attempt, seq";
+
+const OLDEST: &str = "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset
+  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3
+    AND ($4::smallint IS NULL OR stream = $4 AND to_offset > $5) AND at_ms >= $6
+  ORDER BY seq LIMIT $7";
+const NEWEST: &str = "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset
+  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3
+    AND ($4::smallint IS NULL OR stream = $4 AND to_offset > $5) AND at_ms >= $6
+  ORDER BY seq DESC LIMIT $7";
+
+/// Appends chunks that begin where their stream ends.
+pub(super) async fn append(core: &Core, chunks: &[LogChunk]) -> Result<Vec<LogAnswer>, StoreError> {
+    core.database.change("appending to logs", |session| try_append(core, session, chunks)).await
+}
+
+type Attempt = (Uuid, i32);
+
+async fn try_append(core: &Core, mut session: Session, chunks: &[LogChunk]) -> Result<Vec<LogAnswer>, Fault> {
+    let mut attempts: Vec<Attempt> = chunks.iter().map(attempt_of).collect();
+    attempts.sort_unstable();
+    attempts.dedup();
+    let mut leases: Vec<(Attempt, Uuid)> =
+        chunks.iter().map(|chunk| (attempt_of(chunk), chunk.lease_id.0)).collect();
+    leases.sort_unstable();
+    leases.dedup();
+    let ask_holders = Query::new(HOLDERS)
+        .bind_each(&leases, |((job_id, _), _)| *job_id)
+        .bind_each(&leases, |((_, number), _)| *number)
+        .bind_each(&leases, |(_, lease_id)| *lease_id);
+    let [holders, extents] = session.begin([ask_holders, ask_extents(&attempts)]).await?;
+    let holders = read_holders(&holders)?;
+    let mut extents = read_extents(&extents)?;
+    let mut new: Vec<(i64, &LogChunk)> = Vec::new();
+    let mut answers = Vec::with_capacity(chunks.len());
+    for chunk in chunks {
+        let attempt = attempt_of(chunk);
+        let extent = extents.entry(attempt).or_default();
+        let end = match chunk.stream {
+            LogStream::Stdout => &mut extent.stdout,
+            LogStream::Stderr => &mut extent.stderr,
+        };
+        answers.push(match () {
+            () if !holders.contains(&(attempt, chunk.lease_id.0)) || !chunk.is_sound() => LogAnswer::Refused,
+            () if chunk.to <= *end => LogAnswer::End(*end),
+            () if chunk.from != *end => LogAnswer::Gap(*end),
+            () => {
+                *end = chunk.to;
+                extent.last_seq += 1;
+                new.push((extent.last_seq, chunk));
+                LogAnswer::End(chunk.to)
+            }
+        });
+    }
+    if new.is_empty() {
+        session.roll_back().await?;
+        return Ok(answers);
+    }
+    session.commit(vec![insert(&new)]).await?;
+    core.wakes.bump(Wakes::of(WakeTopic::Logs));
+    Ok(answers)
+}
+
+fn attempt_of(chunk: &LogChunk) -> Attempt {
+    (chunk.job_id.0, number_column(chunk.attempt))
+}
+
+fn insert(new: &[(i64, &LogChunk)]) -> Query {
+    Query::new(INSERT)
+        .bind_each(new, |(_, chunk)| chunk.job_id.0)
+        .bind_each(new, |(_, chunk)| number_column(chunk.attempt))
+        .bind_each(new, |(seq, _)| *seq)
+        .bind_each(new, |(_, chunk)| chunk.stream as i16)
+        .bind_each(new, |(_, chunk)| column(chunk.from))
+        .bind_each(new, |(_, chunk)| column(chunk.to))
+        .bind_each(new, |(_, chunk)| chunk.at.0)
+        .bind_each(new, |(_, chunk)| match &chunk.body {
+            LogBody::Inline(bytes) => Some(bytes.to_vec()),
+            LogBody::Segment { .. } => None,
+        })
+        .bind_each(new, |(_, chunk)| match &chunk.body {
+            LogBody::Inline(_) => None,
+            LogBody::Segment { name, .. } => Some(name.clone()),
+        })
+        .bind_each(new, |(_, chunk)| match &chunk.body {
+            LogBody::Inline(_) => None,
+            LogBody::Segment { offset, .. } => Some(column(*offset)),
+        })
+}
+
+fn ask_extents(attempts: &[Attempt]) -> Query {
+    Query::new(EXTENTS).bind_each(attempts, |(job_id, _)| *job_id).bind_each(attempts, |(_, number)| *number)
+}
+
+fn read_holders(rows: &Rows) -> Result<HashSet<(Attempt, Uuid)>, Fault> {
+    let holder = |row| {
+        let mut columns = Columns::of(row);
+        Ok(((columns.take()?, columns.take()?), columns.take()?))
+    };
+    rows.iter().map(holder).collect()
+}
+
+fn read_extents(rows: &Rows) -> Result<HashMap<Attempt, LogExtent>, Fault> {
+    let extent = |row| {
+        let mut columns = Columns::of(row);
+        let attempt = (columns.take()?, columns.take()?);
+        let (stdout, stderr) = (amount(columns.take()?), amount(columns.take()?));
+        Ok((attempt, LogExtent { stdout, stderr, last_seq: columns.take()? }))
+    };
+    rows.iter().map(extent).collect()
+}
+
+/// Chunks by arrival.
+pub(super) async fn chunks(core: &Core, query: &LogQuery) -> Result<Vec<LogChunk>, StoreError> {
+    try_chunks(core, query).await.map_err(|fault| fault.during("reading a log"))
+}
+
+async fn try_chunks(core: &Core, query: &LogQuery) -> Result<Vec<LogChunk>, Fault> {
+    let ask = || {
+        [Query::new(if query.newest { NEWEST } else { OLDEST })
+            .bind(query.job_id.0)
+            .bind(number_column(query.attempt))
+            .bind(query.after_seq)
+            .bind(query.stream.map(|stream| stream as i16))
+            .bind(column(query.from))
+            .bind(query.since.map_or(i64::MIN, |since| since.0))
+            .bind(i64::from(query.limit))]
+    };
+    let [rows] = core.database.read(ask).await?;
+    let mut chunks = rows.iter().map(|row| chunk(query, row)).collect::<Result<Vec<_>, _>>()?;
+    if query.newest {
+        chunks.reverse();
+    }
+    Ok(chunks)
+}
+
+fn chunk(query: &LogQuery, row: &tokio_postgres::Row) -> Result<LogChunk, Fault> {
+    let bad = |what: &str| inconsistent("log_chunk", query.job_id, what);
+    let mut columns = Columns::of(row);
+    let seq = columns.take()?;
+    let stream = match columns.take::<i16>()? {
+        1 => LogStream::Stdout,
+        2 => LogStream::Stderr,
+        _ => return Err(bad("no such stream").into()),
+    };
+    let (from, to) = (amount(columns.take()?), amount(columns.take()?));
+    let at = Timestamp(columns.take()?);
+    let here: Option<Vec<u8>> = columns.take()?;
+    let body = match (here, columns.take::<Option<String>>()?, columns.take::<Option<i64>>()?) {
+        (Some(bytes), None, None) => LogBody::Inline(Bytes::from(bytes)),
+        (None, Some(name), Some(offset)) => LogBody::Segment { name, offset: amount(offset) },
+        _ => return Err(bad("bytes neither here nor elsewhere").into()),
+    };
+    let (job_id, attempt, lease_id) = (query.job_id, query.attempt, LeaseId(Uuid::nil()));
+    Ok(LogChunk { job_id, attempt, lease_id, stream, from, to, at, seq, body })
+}
+
+/// How long each stream is.
+pub(super) async fn extent(core: &Core, job_id: JobId, attempt: u32) -> Result<LogExtent, StoreError> {
+    const DOING: &str = "looking for the end of a log";
+    let attempts = [(job_id.0, number_column(attempt))];
+    let rows = core.database.read(|| [ask_extents(&attempts)]).await;
+    let [rows] = rows.map_err(|fault| fault.during(DOING))?;
+    let extents = read_extents(&rows).map_err(|fault| fault.during(DOING))?;
+    Ok(extents.into_values().next().unwrap_or_default())
+}

@@ -1,0 +1,118 @@
+//! The datastore on PostgreSQL: many processes write, transactions are short, locks are taken in one order.
+//!
+//! Owns the pools, the wake-ups between processes and every statement of this dialect, one file a table or a call.
+//! READ COMMITTED throughout: what a decision rests on is locked when it is read, and guarded and counted when it is
+//! written.
+//!
+//! Invariants: job, then attempt, then node, each by ascending id, is the order of locks; whoever finds rows another
+//! way skips those that are locked. A connection goes back to its pool with no transaction open. Lease time is the
+//! server's clock, read after the locks are held.
+
+mod artifacts;
+mod audit;
+mod config;
+mod control;
+mod database;
+mod due;
+mod events;
+mod fault;
+mod gather;
+mod grants;
+mod interned;
+mod jobs;
+mod load;
+mod logs;
+mod migrate;
+mod nodes;
+mod placement;
+mod pools;
+mod query;
+mod reports;
+mod retention;
+mod session;
+mod store;
+mod submit;
+mod summary;
+mod tokens;
+mod wake;
+mod writes;
+
+use std::sync::Arc;
+
+use jobyard_model::LeaseSettings;
+
+pub use config::{DEFAULT_MAX_UNENDED_PER_OWNER, PostgresConfig, WakeOn};
+
+use self::database::Database;
+use self::fault::Fault;
+use self::gather::Gather;
+use self::grants::Grants;
+use self::interned::Interned;
+use self::session::Session;
+use self::wake::WakeUps;
+use crate::ledger::Ledger;
+use crate::{Answer, ReportItem, StoreError};
+
+/// Jobs that may be accepted by one transaction, unless one call brings more.
+const JOBS_PER_COMMIT: usize = 2_000;
+/// Reports that may be carried out by one transaction, unless one call brings more.
+const REPORTS_PER_COMMIT: usize = 2_000;
+/// Transactions that may be on their way at once, of each kind: while one waits for the disk the next is prepared.
+const LANES: usize = 2;
+
+/// The datastore on PostgreSQL.
+pub struct PostgresStore {
+    core: Arc<Core>,
+    submits: Arc<Gather<submit::Call, submit::Answer>>,
+    reports: Arc<Gather<Arc<Vec<ReportItem>>, Result<Vec<Answer>, Fault>>>,
+}
+
+/// What every call works with.
+struct Core {
+    database: Database,
+    wakes: WakeUps,
+    interned: Interned,
+    grants: Grants,
+    leases: LeaseSettings,
+}
+
+impl PostgresStore {
+    /// Brings the schema to this binary's version. Safe to be called by several processes at once.
+    ///
+    /// # Errors
+    /// [`StoreError::BinaryTooOld`] when the schema refuses this binary; nothing is changed then.
+    pub async fn migrate(config: &PostgresConfig) -> Result<(), StoreError> {
+        migrate::migrate(config).await
+    }
+
+    /// Opens the datastore, once its schema is known to fit. Connects again by itself whenever that is needed.
+    ///
+    /// # Errors
+    /// [`StoreError::SchemaTooOld`], [`StoreError::BinaryTooOld`], or that the server can't be reached.
+    pub async fn open(config: PostgresConfig) -> Result<Arc<Self>, StoreError> {
+        migrate::check(&config).await?;
+        let core = Core {
+            database: Database::new(&config)?,
+            wakes: WakeUps::start(&config)?,
+            interned: Interned::default(),
+            grants: Grants::new(config.max_unended_per_owner),
+            leases: config.lease,
+        };
+        Ok(Arc::new(Self {
+            core: Arc::new(core),
+            submits: Gather::new(LANES, JOBS_PER_COMMIT),
+            reports: Gather::new(LANES, REPORTS_PER_COMMIT),
+        }))
+    }
+}
+
+/// Writes what became of the ledger's jobs, commits, and wakes; with nothing changed it only lets go of the locks.
+async fn finish(core: &Core, session: Session, ledger: Ledger) -> Result<(), Fault> {
+    let (queries, wakes) = writes::of(ledger)?;
+    if queries.is_empty() {
+        return session.roll_back().await;
+    }
+    session.commit(queries).await?;
+    core.wakes.bump(wakes);
+    Ok(())
+}

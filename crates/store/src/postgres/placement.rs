@@ -1,0 +1,193 @@
+//! The informer's reads and claims.
+
+use std::collections::HashMap;
+
+use jobyard_model::{
+    Intent, JobEvent, JobId, JobSpec, LeaseId, NodeId, Priority, QueueHead, SessionId, ShapeId, Timestamp,
+};
+use uuid::Uuid;
+
+use super::Core;
+use super::fault::Fault;
+use super::load::{self, Columns, job_columns};
+use super::nodes;
+use super::query::Query;
+use super::session::{Rows, Session};
+use crate::encoding::{amount, from_json, inconsistent};
+use crate::ledger::INFORMER;
+use crate::{Claimed, PlaceSnapshot, Placement, StopOrder, StoreError};
+
+// Steps from group to group along the claim index (a loose scan), then reads a few heads of each: what it costs
+// depends on the groups, not on how many jobs wait. When the limit cuts, every group keeps its first heads, and the
+// more urgent lanes go before the others.
+const HEADS: &str = "WITH RECURSIVE clock AS MATERIALIZED (SELECT jobyard_now() AS now_ms), grp AS (
+    (SELECT lane, owner_id, shape_id FROM job_live WHERE status = 2 AND pool_id = $1
+      ORDER BY lane, owner_id, shape_id LIMIT 1)
+    UNION ALL
+    SELECT next.lane, next.owner_id, next.shape_id FROM grp CROSS JOIN LATERAL (
+      SELECT j.lane, j.owner_id, j.shape_id FROM job_live j
+      WHERE j.status = 2 AND j.pool_id = $1
+        AND (j.lane, j.owner_id, j.shape_id) > (grp.lane, grp.owner_id, grp.shape_id)
+      ORDER BY j.lane, j.owner_id, j.shape_id LIMIT 1) next)
+  SELECT head.id, grp.owner_id, grp.shape_id, head.priority, head.wait_since_ms, head.avoid_node, head.place
+  FROM grp CROSS JOIN clock CROSS JOIN LATERAL (
+    SELECT first.*, row_number() OVER (ORDER BY priority DESC, wait_since_ms, id) AS place FROM (
+      SELECT j.id, j.priority, j.wait_since_ms, j.avoid_node FROM job_live j
+      WHERE j.status = 2 AND j.pool_id = $1 AND j.lane = grp.lane AND j.owner_id = grp.owner_id
+        AND j.shape_id = grp.shape_id AND j.wait_since_ms <= clock.now_ms
+      ORDER BY j.priority DESC, j.wait_since_ms, j.id LIMIT $2::bigint + 1) first) head
+  ORDER BY head.place, grp.lane DESC, grp.owner_id, grp.shape_id LIMIT $3::bigint + 1";
+
+// Chosen ids only; what another informer holds is its own. The guard on the status stands in the lock itself.
+const LOCK_WAITING: &str = concat!(
+    "WITH pick AS MATERIALIZED (SELECT ",
+    job_columns!(),
+    " FROM job_live j WHERE j.id = ANY($1) AND j.status = 2 AND j.wait_since_ms <= (SELECT jobyard_now())
+    ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED) SELECT * FROM pick ORDER BY id"
+);
+const SPECS: &str = "SELECT id, spec::text FROM job WHERE id = ANY($1)";
+// Nobody has closed the node since the snapshot, and the session is still its newest.
+const OPEN_NODES: &str = "SELECT node_id, session FROM node WHERE node_id = ANY($1) AND gate = 0
+    AND suspended IS NULL AND quarantined IS NULL";
+
+const STOPS: &str = "SELECT a.job_id, a.number, a.lease_id, a.node_id, node.session, node.door, wanted.intent,
+    (job.spec ->> 'stop_grace_ms')::bigint
+  FROM (SELECT id, intent FROM job_live WHERE status = 3 AND intent > 0 ORDER BY id LIMIT $1) wanted
+  JOIN attempt_live a ON a.job_id = wanted.id JOIN node ON node.node_id = a.node_id JOIN job ON job.id = wanted.id
+  ORDER BY wanted.id";
+
+/// The heads of each group, and the nodes.
+pub(super) async fn snapshot(
+    core: &Core,
+    pool: &str,
+    heads_per_group: u32,
+    limit: u32,
+) -> Result<PlaceSnapshot, StoreError> {
+    let snapshot = try_snapshot(core, pool, (heads_per_group, limit)).await;
+    snapshot.map_err(|fault| fault.during("reading the heads of the queues"))
+}
+
+async fn try_snapshot(
+    core: &Core,
+    pool: &str,
+    (heads_per_group, limit): (u32, u32),
+) -> Result<PlaceSnapshot, Fault> {
+    let Some(pool_id) = core.interned.pool_id(&core.database, pool).await? else {
+        let [now] = core.database.read(|| [Query::new(load::NOW)]).await?;
+        return Ok(PlaceSnapshot { now: load::clock(&now)?, ..PlaceSnapshot::default() });
+    };
+    let queries = || {
+        let heads = Query::new(HEADS).bind(pool_id).bind(i64::from(heads_per_group)).bind(i64::from(limit));
+        [Query::new(load::NOW), heads, nodes::of_pool(Some(pool_id))]
+    };
+    let [now, heads, nodes] = core.database.read(queries).await?;
+    let mut snapshot = PlaceSnapshot { now: load::clock(&now)?, ..PlaceSnapshot::default() };
+    snapshot.more = heads.len() > limit as usize;
+    for row in heads.iter().take(limit as usize) {
+        match head(row, heads_per_group)? {
+            Some(head) => snapshot.heads.push(head),
+            None => snapshot.more = true,
+        }
+    }
+    snapshot.heads.sort_by_key(|head| {
+        let group = (head.priority.lane(), head.owner_id, head.shape_id);
+        (group, std::cmp::Reverse(head.priority), head.wait_since, head.job_id)
+    });
+    let shape_ids: Vec<i32> = snapshot.heads.iter().map(|head| head.shape_id.0).collect();
+    snapshot.shapes = core.interned.shapes(&core.database, &shape_ids).await?;
+    snapshot.nodes = nodes::states(&nodes)?;
+    snapshot.nodes.sort_by_key(|node| node.node_id);
+    Ok(snapshot)
+}
+
+/// `None`: one more than asked for of its group.
+fn head(row: &tokio_postgres::Row, heads_per_group: u32) -> Result<Option<QueueHead>, Fault> {
+    let mut columns = Columns::of(row);
+    let job_id = JobId(columns.take()?);
+    let (owner_id, shape_id) = (columns.take()?, ShapeId(columns.take()?));
+    let priority: i16 = columns.take()?;
+    let priority = u8::try_from(priority).ok().and_then(Priority::new);
+    let priority = priority.ok_or_else(|| inconsistent("job_live", job_id, "no such priority"))?;
+    let wait_since = Timestamp(columns.take()?);
+    let avoid_node = columns.take::<Option<Uuid>>()?.map(NodeId);
+    let place: i64 = columns.take()?;
+    let head = QueueHead { job_id, owner_id, shape_id, priority, wait_since, avoid_node };
+    Ok((place <= i64::from(heads_per_group)).then_some(head))
+}
+
+/// Claims what still waits, for nodes that still take attempts.
+pub(super) async fn claim(core: &Core, placements: &[Placement]) -> Result<Vec<Claimed>, StoreError> {
+    core.database.change("claiming jobs", |session| try_claim(core, session, placements)).await
+}
+
+async fn try_claim(
+    core: &Core,
+    mut session: Session,
+    placements: &[Placement],
+) -> Result<Vec<Claimed>, Fault> {
+    let jobs: Vec<Uuid> = placements.iter().map(|placement| placement.job_id.0).collect();
+    let nodes: Vec<Uuid> = placements.iter().map(|placement| placement.node_id.0).collect();
+    let [waiting, specs, open_nodes, now] = session
+        .begin([
+            Query::new(LOCK_WAITING).bind(jobs.clone()),
+            Query::new(SPECS).bind(jobs),
+            Query::new(OPEN_NODES).bind(nodes),
+            Query::new(load::NOW),
+        ])
+        .await?;
+    let mut ledger = load::ledger(&waiting, &Rows::new(), &now, core.leases)?;
+    let lease_until = load::clock(&now)?.plus_ms(core.leases.claim_lease_ms);
+    let mut specs: HashMap<Uuid, String> = pairs(&specs)?;
+    let open_nodes: HashMap<Uuid, Uuid> = pairs(&open_nodes)?;
+    let mut claimed = Vec::with_capacity(placements.len());
+    for placement in placements {
+        let Placement { job_id, node_id, session } = *placement;
+        let waits = ledger.job(job_id).is_some_and(|job| job.live_attempt().is_none());
+        if !waits || open_nodes.get(&node_id.0) != Some(&session.0) {
+            continue;
+        }
+        let spec = specs.remove(&job_id.0);
+        let spec = spec.ok_or_else(|| inconsistent("job", job_id, "a hot row without its job"))?;
+        let spec: JobSpec = from_json("job", job_id, &spec)?;
+        let lease_id = LeaseId(Uuid::new_v4());
+        let event = JobEvent::Claim { lease_id, node_id, session, lease_until };
+        if ledger.claim(job_id, event, spec.resources, INFORMER).is_err() {
+            continue;
+        }
+        let attempt = ledger.job(job_id).map_or(0, |job| job.last_attempt);
+        claimed.push(Claimed { job_id, attempt, lease_id, node_id, session, spec });
+    }
+    super::finish(core, session, ledger).await?;
+    Ok(claimed)
+}
+
+fn pairs<V: tokio_postgres::types::FromSqlOwned>(rows: &Rows) -> Result<HashMap<Uuid, V>, Fault> {
+    rows.iter()
+        .map(|row| {
+            let mut columns = Columns::of(row);
+            Ok((columns.take()?, columns.take()?))
+        })
+        .collect()
+}
+
+/// Live attempts that are wanted to stop, with where to push that.
+pub(super) async fn pending_stops(core: &Core, limit: u32) -> Result<Vec<StopOrder>, StoreError> {
+    let stops = try_pending_stops(core, limit).await;
+    stops.map_err(|fault| fault.during("reading which attempts are wanted to stop"))
+}
+
+async fn try_pending_stops(core: &Core, limit: u32) -> Result<Vec<StopOrder>, Fault> {
+    let [rows] = core.database.read(|| [Query::new(STOPS).bind(i64::from(limit))]).await?;
+    let order = |row| {
+        let mut columns = Columns::of(row);
+        let job_id = JobId(columns.take()?);
+        let attempt = crate::rows::number(columns.take()?);
+        let (lease_id, node_id) = (LeaseId(columns.take()?), NodeId(columns.take()?));
+        let (session, door) = (SessionId(columns.take()?), columns.take()?);
+        let intent = Intent::from_code(columns.take()?);
+        let intent = intent.ok_or_else(|| inconsistent("job_live", job_id, "no such intent"))?;
+        let grace_ms = amount(columns.take()?);
+        Ok(StopOrder { job_id, attempt, lease_id, node_id, session, door, intent, grace_ms })
+    };
+    rows.iter().map(order).collect()
+}

@@ -1,0 +1,194 @@
+//! The trait, each call handed to its file.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jobyard_model::ids::TokenId;
+use jobyard_model::node::{NodeGate, NodeRegistration};
+use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, NodeState, Timestamp};
+use tokio::sync::watch;
+
+use super::query::Query;
+use super::{
+    PostgresStore, artifacts, audit, control, due, events, jobs, load, logs, nodes, placement, pools,
+    reports, retention, submit, summary, tokens,
+};
+use crate::logs::LogQuery;
+use crate::{
+    Actor, Answer, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, EventCursor, EventFilter,
+    EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LogAnswer, LogChunk, LogExtent, NewJob,
+    NewToken, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed,
+    ReportItem, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord,
+    WakeTopic,
+};
+
+type Stored<T> = Result<T, StoreError>;
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn submit(&self, jobs: Vec<NewJob>, by: &Actor) -> Result<Vec<Submitted>, SubmitError> {
+        let call = submit::Call::new(jobs, by)?;
+        let (core, weight) = (Arc::clone(&self.core), call.weight());
+        let carry_out = move |calls| submit::carry_out(Arc::clone(&core), calls);
+        let answer = self.submits.call(call, weight, carry_out).await;
+        answer.unwrap_or_else(submit::Answer::unknown).into_result()
+    }
+
+    async fn cancel(&self, job_id: JobId, by: &Actor) -> Stored<Control> {
+        control::cancel(&self.core, job_id, by).await
+    }
+
+    async fn retry(&self, job_id: JobId, after_attempt: Option<u32>, by: &Actor) -> Stored<Control> {
+        control::retry(&self.core, job_id, after_attempt, by).await
+    }
+
+    async fn job(&self, job_id: JobId) -> Stored<Option<JobRecord>> {
+        jobs::one(&self.core, job_id).await
+    }
+
+    async fn jobs(&self, query: &JobQuery) -> Stored<JobPage> {
+        jobs::page(&self.core, query).await
+    }
+
+    async fn attempts(&self, job_id: JobId) -> Stored<Vec<AttemptRecord>> {
+        jobs::attempts(&self.core, job_id).await
+    }
+
+    async fn summary(&self) -> Stored<Summary> {
+        summary::summary(&self.core).await
+    }
+
+    async fn add_artifact(&self, hash: ArtifactHash, size_bytes: u64, by: &Actor) -> Stored<()> {
+        artifacts::add(&self.core, hash, size_bytes, by).await
+    }
+
+    async fn artifact(&self, hash: ArtifactHash) -> Stored<Option<u64>> {
+        artifacts::size(&self.core, hash).await
+    }
+
+    async fn artifact_of_lease(&self, lease_id: LeaseId) -> Stored<Option<ArtifactHash>> {
+        artifacts::of_lease(&self.core, lease_id).await
+    }
+
+    async fn register_node(&self, node: &NodeRegistration) -> Stored<RegisterAnswer> {
+        nodes::register(&self.core, node).await
+    }
+
+    async fn heartbeat_node(&self, heartbeat: NodeHeartbeat) -> Stored<HeartbeatAnswer> {
+        nodes::heartbeat(&self.core, &heartbeat).await
+    }
+
+    async fn nodes(&self) -> Stored<Vec<NodeState>> {
+        nodes::all(&self.core).await
+    }
+
+    async fn set_node_gate(&self, node_id: NodeId, gate: NodeGate, by: &Actor) -> Stored<bool> {
+        nodes::set_gate(&self.core, node_id, gate, by).await
+    }
+
+    async fn pools(&self) -> Stored<Vec<PoolRecord>> {
+        pools::all(&self.core).await
+    }
+
+    async fn put_pool(&self, name: &str, by: &Actor) -> Stored<()> {
+        pools::put(&self.core, name, by).await
+    }
+
+    async fn place_snapshot(&self, pool: &str, heads_per_group: u32, limit: u32) -> Stored<PlaceSnapshot> {
+        placement::snapshot(&self.core, pool, heads_per_group, limit).await
+    }
+
+    async fn claim(&self, placements: Vec<Placement>) -> Stored<Vec<Claimed>> {
+        placement::claim(&self.core, &placements).await
+    }
+
+    async fn end_not_started(&self, attempts: Vec<NotStarted>) -> Stored<u64> {
+        reports::end_not_started(&self.core, &attempts).await
+    }
+
+    async fn pending_stops(&self, limit: u32) -> Stored<Vec<StopOrder>> {
+        placement::pending_stops(&self.core, limit).await
+    }
+
+    async fn release_due(&self, limit: u32) -> Stored<u64> {
+        due::release(&self.core, limit).await
+    }
+
+    async fn expire_silent(&self, limit: u32) -> Stored<SilenceReport> {
+        due::expire_silent(&self.core, limit).await
+    }
+
+    async fn remove_old(&self, cutoffs: Cutoffs, limit: u32) -> Stored<Removed> {
+        retention::remove_old(&self.core, cutoffs, limit).await
+    }
+
+    async fn stamp_report_clock(&self) -> Stored<()> {
+        reports::stamp(&self.core).await
+    }
+
+    async fn report(&self, items: Vec<ReportItem>) -> Stored<Vec<Answer>> {
+        let (core, weight) = (Arc::clone(&self.core), items.len());
+        let carry_out = move |calls| reports::carry_out(Arc::clone(&core), calls);
+        reports::into_result(self.reports.call(Arc::new(items), weight, carry_out).await)
+    }
+
+    async fn append_logs(&self, chunks: Vec<LogChunk>) -> Stored<Vec<LogAnswer>> {
+        logs::append(&self.core, &chunks).await
+    }
+
+    async fn log_chunks(&self, query: &LogQuery) -> Stored<Vec<LogChunk>> {
+        logs::chunks(&self.core, query).await
+    }
+
+    async fn log_extent(&self, job_id: JobId, attempt: u32) -> Stored<LogExtent> {
+        logs::extent(&self.core, job_id, attempt).await
+    }
+
+    async fn events_after(&self, cursor: EventCursor, filter: &EventFilter, limit: u32) -> Stored<EventPage> {
+        events::after(&self.core, cursor, filter, limit).await
+    }
+
+    async fn event_head(&self) -> Stored<EventCursor> {
+        events::head(&self.core).await
+    }
+
+    async fn add_token(&self, token: &NewToken, by: &Actor) -> Stored<()> {
+        tokens::add(&self.core, token, by).await
+    }
+
+    async fn token_by_hash(&self, hash: [u8; 32]) -> Stored<Option<TokenRecord>> {
+        tokens::by_hash(&self.core, hash).await
+    }
+
+    async fn tokens(&self) -> Stored<Vec<TokenRecord>> {
+        tokens::all(&self.core).await
+    }
+
+    async fn revoke_token(&self, token_id: TokenId, by: &Actor) -> Stored<bool> {
+        tokens::revoke(&self.core, token_id, by).await
+    }
+
+    async fn audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditRecord>> {
+        audit::page(&self.core, before, limit).await
+    }
+
+    async fn now(&self) -> Stored<Timestamp> {
+        const DOING: &str = "reading the datastore's clock";
+        let rows = self.core.database.read(|| [Query::new(load::NOW)]).await;
+        let [rows] = rows.map_err(|fault| fault.during(DOING))?;
+        load::clock(&rows).map_err(|fault| fault.during(DOING))
+    }
+
+    fn lease_settings(&self) -> LeaseSettings {
+        self.core.leases
+    }
+
+    fn wakes(&self, topic: WakeTopic) -> watch::Receiver<u64> {
+        self.core.wakes.subscribe(topic)
+    }
+
+    async fn close(&self) {
+        self.core.wakes.close();
+        self.core.database.close();
+    }
+}
