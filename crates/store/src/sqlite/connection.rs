@@ -44,16 +44,16 @@ pub(super) fn lock(path: &Path) -> Result<Lock, StoreError> {
 /// # Errors
 /// [`StoreError::Unavailable`] when the file can't be opened or isn't ours; [`StoreError::Statement`] for an
 /// SQLite that is too old.
-pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_writer(path: &Path, max_pages: Option<i64>) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         let found = format!("SQLite {} is too old: 3.51.3 is needed", rusqlite::version());
         return Err(StoreError::Statement { doing: OPENING, source: found.into() });
     }
     private(path).map_err(|error| StoreError::Unavailable { doing: OPENING, source: Box::new(error) })?;
-    prepare_writer(path).map_err(|error| Fault::from(error).during(OPENING))
+    prepare_writer(path, max_pages).map_err(|error| Fault::from(error).during(OPENING))
 }
 
-fn prepare_writer(path: &Path) -> rusqlite::Result<Connection> {
+fn prepare_writer(path: &Path, max_pages: Option<i64>) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | FLAGS)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))?;
@@ -63,6 +63,9 @@ fn prepare_writer(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", -32_768)?;
     connection.pragma_update_and_check(None, "journal_size_limit", 64 << 20, |row| row.get::<_, i64>(0))?;
+    if let Some(max_pages) = max_pages {
+        connection.pragma_update_and_check(None, "max_page_count", max_pages, |row| row.get::<_, i64>(0))?;
+    }
     connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     Ok(connection)
 }

@@ -1,0 +1,127 @@
+//! The index of logs.
+
+use bytes::Bytes;
+use jobyard_model::{LeaseId, Timestamp};
+use jobyard_store::logs::LogQuery;
+use jobyard_store::{Claimed, LogAnswer, LogBody, LogChunk, LogExtent, LogStream};
+use uuid::Uuid;
+
+use super::world::{World, exit, new_job_id, spec};
+
+fn chunk(claimed: &Claimed, stream: LogStream, from: u64, text: &str) -> LogChunk {
+    LogChunk {
+        job_id: claimed.job_id,
+        attempt: claimed.attempt,
+        lease_id: claimed.lease_id,
+        stream,
+        from,
+        to: from + text.len() as u64,
+        at: Timestamp(1_000 + i64::try_from(from).unwrap()),
+        seq: 0,
+        body: LogBody::Inline(Bytes::copy_from_slice(text.as_bytes())),
+    }
+}
+
+fn query(claimed: &Claimed) -> LogQuery {
+    LogQuery {
+        job_id: claimed.job_id,
+        attempt: claimed.attempt,
+        stream: None,
+        from: 0,
+        after_seq: 0,
+        newest: false,
+        since: None,
+        limit: 100,
+    }
+}
+
+async fn append(world: &World, chunks: Vec<LogChunk>) -> Vec<LogAnswer> {
+    world.store.append_logs(chunks).await.unwrap()
+}
+
+use LogAnswer::{End, Gap, Refused};
+use LogStream::{Stderr, Stdout};
+
+pub(crate) async fn chunks_append_where_the_stream_ends(world: &World) {
+    let node = world.node().await;
+    let claimed = world.running(spec(), &node).await;
+    let mut wakes = world.store.wakes(jobyard_store::WakeTopic::Logs);
+    wakes.borrow_and_update();
+    let binary = "a\0\n\u{1f600}";
+    let first = vec![
+        chunk(&claimed, Stdout, 0, binary),
+        chunk(&claimed, Stderr, 0, "err"),
+        chunk(&claimed, Stdout, 7, "more"),
+    ];
+    assert_eq!(binary.len(), 7);
+    assert_eq!(append(world, first.clone()).await, [End(7), End(3), End(11)]);
+    wakes.changed().await.unwrap();
+    assert_eq!(append(world, first).await, [End(11), End(3), End(11)]);
+    let extent = world.store.log_extent(claimed.job_id, 1).await.unwrap();
+    assert_eq!((extent.stdout, extent.stderr), (11, 3));
+
+    let chunks = world.store.log_chunks(&query(&claimed)).await.unwrap();
+    assert!(chunks.is_sorted_by(|left, right| left.seq < right.seq));
+    assert_eq!(chunks.last().unwrap().seq, extent.last_seq);
+    let texts: Vec<_> = chunks.iter().map(|chunk| (chunk.stream, chunk.body.clone())).collect();
+    let inline = |text: &str| LogBody::Inline(Bytes::copy_from_slice(text.as_bytes()));
+    assert_eq!(texts, [(Stdout, inline(binary)), (Stderr, inline("err")), (Stdout, inline("more"))]);
+    assert!(chunks.iter().all(|chunk| chunk.lease_id == LeaseId(Uuid::nil())));
+    assert_eq!(world.store.log_extent(new_job_id(), 1).await.unwrap(), LogExtent::default());
+}
+
+pub(crate) async fn a_gap_says_where_to_go_on(world: &World) {
+    let node = world.node().await;
+    let claimed = world.running(spec(), &node).await;
+    assert_eq!(append(world, vec![chunk(&claimed, Stdout, 3, "late")]).await, [Gap(0)]);
+    assert_eq!(append(world, vec![chunk(&claimed, Stdout, 0, "abc")]).await, [End(3)]);
+    let overlapping = chunk(&claimed, Stdout, 1, "bcdef");
+    assert_eq!(append(world, vec![overlapping]).await, [Gap(3)]);
+    assert_eq!(append(world, vec![chunk(&claimed, Stdout, 3, "def")]).await, [End(6)]);
+    assert_eq!(append(world, vec![chunk(&claimed, Stdout, 6, "")]).await, [End(6)]);
+    assert_eq!(world.store.log_chunks(&query(&claimed)).await.unwrap().len(), 2);
+}
+
+pub(crate) async fn only_the_lease_may_append(world: &World) {
+    let node = world.node().await;
+    let claimed = world.running(spec(), &node).await;
+    let own = chunk(&claimed, Stdout, 0, "own");
+    let stranger = LogChunk { lease_id: LeaseId(Uuid::from_u128(3)), ..own.clone() };
+    let nobody = LogChunk { job_id: new_job_id(), ..own.clone() };
+    let other_attempt = LogChunk { attempt: 2, ..own.clone() };
+    let lying = LogChunk { to: 9_999, ..own.clone() };
+    let answers = append(world, vec![stranger, nobody, other_attempt, lying, own]).await;
+    assert_eq!(answers, [Refused, Refused, Refused, Refused, End(3)]);
+    // What was read before the end may arrive after it.
+    world.end(&claimed, exit(0)).await;
+    let segment = LogChunk {
+        to: 10_003,
+        body: LogBody::Segment { name: "2026/seg-1".to_owned(), offset: 4_096 },
+        ..chunk(&claimed, Stdout, 3, "")
+    };
+    assert_eq!(append(world, vec![segment.clone()]).await, [End(10_003)]);
+    let stored = world.store.log_chunks(&query(&claimed)).await.unwrap().remove(1);
+    assert_eq!((stored.body, stored.at), (segment.body, segment.at));
+}
+
+pub(crate) async fn chunks_are_found_by_offset_arrival_and_time(world: &World) {
+    let node = world.node().await;
+    let claimed = world.running(spec(), &node).await;
+    for from in (0..50).step_by(5) {
+        append(world, vec![chunk(&claimed, Stdout, from, "12345")]).await;
+        append(world, vec![chunk(&claimed, Stderr, from, "abcde")]).await;
+    }
+    let read = async |query: LogQuery| world.store.log_chunks(&query).await.unwrap();
+    let all = read(query(&claimed)).await;
+    assert_eq!(all.len(), 20);
+    let beyond = read(LogQuery { stream: Some(Stdout), from: 12, ..query(&claimed) }).await;
+    assert_eq!((beyond.len(), beyond[0].from), (8, 10));
+    assert!(beyond.iter().all(|chunk| chunk.stream == Stdout));
+    let later = read(LogQuery { after_seq: all[14].seq, ..query(&claimed) }).await;
+    assert_eq!(later, all[15..]);
+    let tail = read(LogQuery { newest: true, limit: 3, ..query(&claimed) }).await;
+    assert_eq!(tail, all[17..]);
+    let since = read(LogQuery { since: Some(Timestamp(1_045)), ..query(&claimed) }).await;
+    assert_eq!(since, all[18..]);
+    assert_eq!(read(LogQuery { limit: 4, ..query(&claimed) }).await, all[..4]);
+}

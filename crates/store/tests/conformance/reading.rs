@@ -1,0 +1,203 @@
+//! Lists, pages, counts, and the view for people at a prompt.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jobyard_model::{JobId, JobSpec, JobState, Origin, Outcome, Phase, Resources, Status};
+use jobyard_store::{JobQuery, Report};
+
+use super::world::{World, ann, exit, new_job, spec, with_key};
+
+async fn page_ids(world: &World, query: &JobQuery) -> (Vec<JobId>, Option<JobId>) {
+    let page = world.store.jobs(query).await.unwrap();
+    (page.items.iter().map(|record| record.job.id).collect(), page.next)
+}
+
+/// Walks all pages.
+async fn walk(world: &World, mut query: JobQuery) -> Vec<JobId> {
+    let mut found = Vec::new();
+    loop {
+        let (ids, next) = page_ids(world, &query).await;
+        assert!(ids.len() <= query.limit as usize);
+        found.extend(ids);
+        let Some(next) = next else { return found };
+        assert!(query.cursor.is_none_or(|cursor| next < cursor), "a cursor that does not move on");
+        query.cursor = Some(next);
+    }
+}
+
+fn of(statuses: &[Status], limit: u32) -> JobQuery {
+    JobQuery { statuses: statuses.to_vec(), limit, ..JobQuery::default() }
+}
+
+pub(crate) async fn pages_of_a_thousand_while_others_come(world: &World) {
+    let mut before = world.submit_many(1_000, &spec()).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let (store, stopped) = (Arc::clone(&world.store), Arc::clone(&stop));
+    let others = tokio::spawn(async move {
+        while !stopped.load(Ordering::Relaxed) {
+            store.submit(vec![new_job(spec()), new_job(spec())], &ann()).await.unwrap();
+        }
+    });
+    let walked = walk(world, JobQuery { limit: 7, ..JobQuery::default() }).await;
+    let waiting = walk(world, of(&[Status::Waiting], 7)).await;
+    stop.store(true, Ordering::Relaxed);
+    others.await.unwrap();
+    before.sort_unstable_by(|left, right| right.cmp(left));
+    for walked in [walked, waiting] {
+        assert!(walked.is_sorted_by(|left, right| left > right), "not newest first, or one twice");
+        let walked: HashSet<_> = walked.into_iter().collect();
+        assert!(before.iter().all(|job_id| walked.contains(job_id)));
+    }
+}
+
+pub(crate) async fn every_filter(world: &World) {
+    let mut wanted = JobSpec { owner: "others".to_owned(), name: "Nightly Sum".to_owned(), ..spec() };
+    wanted.command = vec!["sum".to_owned(), "--all".to_owned()];
+    wanted.labels.insert("run".to_owned(), "7".to_owned());
+    wanted.labels.insert("stage".to_owned(), "a".to_owned());
+    wanted.origin = Some(Origin { kind: "schedule".to_owned(), id: "s1".to_owned(), key: "2026".to_owned() });
+    world.submit_many(3, &spec()).await;
+    let job_id = world.submit_all(vec![with_key(wanted, "k", 1)]).await[0].id;
+    world.submit_many(3, &spec()).await;
+    let base = || JobQuery { limit: 10, ..JobQuery::default() };
+    let text = |text: &str| JobQuery { text: Some(text.to_owned()), ..base() };
+    let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let queries = [
+        JobQuery { owner: Some("others".to_owned()), ..base() },
+        JobQuery { name: Some("Nightly Sum".to_owned()), ..base() },
+        JobQuery { labels: vec![label("run", "7"), label("stage", "a")], ..base() },
+        JobQuery { origin: Some(label("schedule", "s1")), ..base() },
+        JobQuery { idempotency_key: Some("k".to_owned()), ..base() },
+        JobQuery {
+            idempotency_key: Some("k".to_owned()),
+            statuses: vec![Status::Waiting],
+            owner: Some("others".to_owned()),
+            ..base()
+        },
+        text("nightly"),
+        text("SUM --ALL"),
+        text(&job_id.to_string()[..23]),
+    ];
+    for query in queries {
+        assert_eq!(page_ids(world, &query).await.0, [job_id], "{query:?}");
+    }
+    let nobody = [
+        JobQuery { owner: Some("nobody".to_owned()), ..base() },
+        JobQuery { labels: vec![label("run", "8")], ..base() },
+        JobQuery { idempotency_key: Some("x".to_owned()), ..base() },
+        JobQuery { idempotency_key: Some("k".to_owned()), statuses: vec![Status::Success], ..base() },
+        text("100%"),
+    ];
+    for query in nobody {
+        assert_eq!(page_ids(world, &query).await, (Vec::new(), None), "{query:?}");
+    }
+    let created_at = world.job(job_id).await.created_at;
+    let after = JobQuery { created_after: Some(created_at), ..base() };
+    assert!(page_ids(world, &after).await.0.contains(&job_id));
+    let before = JobQuery { created_before: Some(created_at), ..base() };
+    assert!(!page_ids(world, &before).await.0.contains(&job_id));
+}
+
+pub(crate) async fn statuses_are_merged_newest_first(world: &World) {
+    let node = world.node().await;
+    let mut all = Vec::new();
+    for _ in 0..5 {
+        all.push(world.submit(spec()).await);
+        all.push(world.running(spec(), &node).await.job_id);
+        all.push(world.ended(spec(), &node).await);
+        let retrying = world.running(spec(), &node).await;
+        world.end(&retrying, exit(1)).await;
+        all.push(retrying.job_id);
+    }
+    all.sort_unstable_by(|left, right| right.cmp(left));
+    let every = [Status::Waiting, Status::Running, Status::Success, Status::Retry];
+    assert_eq!(walk(world, of(&every, 3)).await, all);
+    assert_eq!(walk(world, of(&[], 3)).await, all);
+    for status in every {
+        assert_eq!(walk(world, of(&[status], 2)).await.len(), 5);
+    }
+    for status in [Status::Ready, Status::Cancelled, Status::FinalFailed] {
+        assert!(walk(world, of(&[status], 2)).await.is_empty());
+    }
+}
+
+pub(crate) async fn a_page_may_be_short_and_go_on(world: &World) {
+    let oldest = world.submit(JobSpec { name: "needle".to_owned(), ..spec() }).await;
+    world.submit_many(6_000, &spec()).await;
+    for statuses in [vec![], vec![Status::Waiting]] {
+        let query = JobQuery { name: Some("needle".to_owned()), ..of(&statuses, 50) };
+        assert_eq!(walk(world, query).await, [oldest]);
+    }
+}
+
+pub(crate) async fn attempts_tell_the_history(world: &World) {
+    let node = world.node().await;
+    let first = world.running(spec(), &node).await;
+    world.end(&first, exit(1)).await;
+    world.pass(2_000).await;
+    world.store.release_due(10).await.unwrap();
+    let second = world.claim(&[first.job_id], &node).await.remove(0);
+    world.report(&second, Report::Accepted).await;
+    let attempts = world.store.attempts(first.job_id).await.unwrap();
+    assert_eq!(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [1, 2]);
+    let (ended, live) = (&attempts[0], &attempts[1]);
+    assert_eq!((ended.phase, &ended.end), (None, &Some((Outcome::Failed, exit(1)))));
+    assert_eq!((ended.lease_id, ended.node_id), (first.lease_id, node.id()));
+    assert_eq!(ended.node_name, node.registration.name);
+    assert!(ended.placed_at <= ended.accepted_at.unwrap() && ended.started_at <= ended.ended_at);
+    assert_eq!((live.phase, &live.end), (Some(Phase::Starting), &None));
+    assert_eq!((live.lease_id, live.ended_at), (second.lease_id, None));
+    assert_eq!(live.node_name, node.registration.name);
+    assert!(world.store.attempts(super::world::new_job_id()).await.unwrap().is_empty());
+}
+
+pub(crate) async fn the_summary_counts(world: &World) {
+    let empty = world.store.summary().await.unwrap();
+    assert_eq!((empty.oldest_waiting, empty.nodes), (None, 0));
+    assert_eq!(empty.counts.len(), Status::ALL.len());
+    let oldest = world.submit(JobSpec { owner: "others".to_owned(), ..spec() }).await;
+    world.pass(1_000).await;
+    world.submit_many(2, &JobSpec { priority: jobyard_model::Priority::new(90).unwrap(), ..spec() }).await;
+    let silent = world.node().await;
+    world.pass(60_000).await;
+    let node = world.node().await;
+    world.running(spec(), &node).await;
+    world.ended(spec(), &node).await;
+    let summary = world.store.summary().await.unwrap();
+    let count = |status| {
+        let count = summary.counts.iter().find(|count| count.status == status).unwrap();
+        assert!(!count.capped);
+        count.count
+    };
+    assert_eq!(Status::ALL.map(count), [0, 3, 1, 0, 1, 0, 0]);
+    let JobState::Waiting { since } = world.job(oldest).await.job.state else { panic!() };
+    assert_eq!(summary.oldest_waiting, Some(since));
+    assert_eq!((summary.nodes, summary.nodes_heard), (2, 1));
+    assert_eq!(summary.capacity, node.registration.capacity);
+    assert_eq!(summary.reserved, Resources::DEFAULT);
+    assert_ne!(silent.id(), node.id());
+}
+
+pub(crate) async fn the_classic_questions_at_a_prompt(world: &World) {
+    let node = world.node().await;
+    let waiting = world.submit(spec()).await;
+    let silent = world.running(spec(), &node).await;
+    world.pass(181_000).await;
+    let heard = world.running(spec(), &node).await;
+    let ended = world.ended(spec(), &node).await;
+    let waits = world.dialect.ask("SELECT id FROM job_table WHERE status = 'waiting'").await;
+    assert_eq!(waits, [waiting.to_string()]);
+    let dead = world.dialect.ask(world.dialect.silent_for_180_seconds()).await;
+    assert_eq!(dead, [silent.job_id.to_string()]);
+    let rest = "SELECT owner_id FROM job_table WHERE binary_url IS NULL AND input_path IS NULL \
+        AND output_path IS NULL AND created_time IS NOT NULL AND retry_count = 0 ORDER BY id";
+    assert_eq!(world.dialect.ask(rest).await, ["team"; 4]);
+    let mut heard_of = vec![silent.job_id.to_string(), heard.job_id.to_string()];
+    heard_of.sort();
+    let ask = "SELECT id FROM job_table WHERE last_heartbeat IS NOT NULL ORDER BY id";
+    assert_eq!(world.dialect.ask(ask).await, heard_of);
+    let ask = "SELECT id FROM job_table WHERE status = 'success'";
+    assert_eq!(world.dialect.ask(ask).await, [ended.to_string()]);
+}

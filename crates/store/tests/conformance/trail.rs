@@ -1,0 +1,155 @@
+//! Tokens, the audit trail, retention, and the store itself.
+
+use jobyard_model::ids::TokenId;
+use jobyard_model::node::NodeGate;
+use jobyard_model::{ArtifactHash, BinaryUrl, JobSpec, LeaseId, LeaseSettings, Role, Timestamp};
+use jobyard_store::{Actor, Cutoffs, NewToken, StoreError};
+use uuid::Uuid;
+
+use super::world::{World, ann, exit, new_job, spec, unique, with_key};
+
+fn token(hash: u8, expires_at: Option<Timestamp>) -> NewToken {
+    NewToken {
+        id: TokenId(Uuid::from_u128(u128::from(unique()))),
+        hash: [hash; 32],
+        name: format!("token {hash}"),
+        role: Role::Submitter,
+        owners: vec!["team".to_owned(), "others".to_owned()],
+        expires_at,
+    }
+}
+
+pub(crate) async fn tokens_count_until_revoked(world: &World) {
+    let (first, second) = (token(1, None), token(2, None));
+    world.store.add_token(&first, &ann()).await.unwrap();
+    world.pass(1_000).await;
+    world.store.add_token(&second, &ann()).await.unwrap();
+    let found = world.store.token_by_hash([1; 32]).await.unwrap().unwrap();
+    assert_eq!((found.id, found.role, &found.owners), (first.id, Role::Submitter, &first.owners));
+    assert_eq!((found.name.as_str(), found.revoked_at), ("token 1", None));
+    assert!(world.store.token_by_hash([3; 32]).await.unwrap().is_none());
+    assert!(world.store.revoke_token(first.id, &ann()).await.unwrap());
+    assert!(world.store.revoke_token(first.id, &ann()).await.unwrap());
+    assert!(!world.store.revoke_token(TokenId(Uuid::nil()), &ann()).await.unwrap());
+    assert!(world.store.token_by_hash([1; 32]).await.unwrap().is_none());
+    assert!(world.store.token_by_hash([2; 32]).await.unwrap().is_some());
+    let all = world.store.tokens().await.unwrap();
+    assert_eq!(all.iter().map(|token| token.id).collect::<Vec<_>>(), [second.id, first.id]);
+    assert!(all[1].revoked_at.is_some());
+}
+
+pub(crate) async fn a_token_may_end(world: &World) {
+    let now = world.store.now().await.unwrap();
+    world.store.add_token(&token(1, Some(now.plus_ms(60_000))), &ann()).await.unwrap();
+    assert!(world.store.token_by_hash([1; 32]).await.unwrap().is_some());
+    world.pass(61_000).await;
+    assert!(world.store.token_by_hash([1; 32]).await.unwrap().is_none());
+}
+
+pub(crate) async fn changing_calls_are_audited(world: &World) {
+    let node = world.node().await;
+    let hash = ArtifactHash([4; 32]);
+    let jobs = world.submit_many(3, &spec()).await;
+    world.store.cancel(jobs[0], &ann()).await.unwrap();
+    world.store.cancel(jobs[0], &ann()).await.unwrap();
+    world.store.retry(jobs[0], None, &ann()).await.unwrap();
+    world.store.add_artifact(hash, 3, &ann()).await.unwrap();
+    for gate in [NodeGate::Cordoned, NodeGate::Draining, NodeGate::Open] {
+        world.store.set_node_gate(node.id(), gate, &ann()).await.unwrap();
+    }
+    world.store.put_pool("gpu", &ann()).await.unwrap();
+    let token = token(1, None);
+    world.store.add_token(&token, &ann()).await.unwrap();
+    let bob = Actor { name: "b\0ob".to_owned(), address: "10.0.0.1".to_owned() };
+    world.store.revoke_token(token.id, &bob).await.unwrap();
+
+    let trail = world.store.audit(None, 100).await.unwrap();
+    let actions: Vec<_> = trail.iter().rev().map(|record| record.action.as_str()).collect();
+    assert_eq!(
+        actions,
+        [
+            "job.submit",
+            "job.cancel",
+            "job.retry",
+            "artifact.add",
+            "node.cordon",
+            "node.drain",
+            "node.uncordon",
+            "pool.put",
+            "token.create",
+            "token.revoke",
+        ]
+    );
+    assert_eq!(trail[0].who, "b\u{fffd}ob");
+    assert_eq!(
+        (trail[0].address.as_str(), trail[0].target.as_str()),
+        ("10.0.0.1", token.id.to_string().as_str())
+    );
+    assert!(trail[9].detail.contains('3'), "{:?}", trail[9]);
+    assert_eq!(trail[8].target, jobs[0].to_string());
+    assert_eq!(world.store.audit(Some(trail[3].number), 2).await.unwrap(), trail[4..6]);
+}
+
+pub(crate) async fn old_things_are_removed_a_batch_at_a_time(world: &World) {
+    let node = world.node().await;
+    let keyed = world.submit_all(vec![with_key(spec(), "old", 1)]).await[0].id;
+    let claimed = world.claim(&[keyed], &node).await.remove(0);
+    world.end(&claimed, exit(0)).await;
+    let mut old = vec![keyed];
+    for _ in 0..4 {
+        old.push(world.ended(spec(), &node).await);
+    }
+    let live = world.submit_all(vec![with_key(spec(), "live", 1)]).await[0].id;
+    world.pass(100_000).await;
+    let young = world.submit_all(vec![with_key(spec(), "young", 1)]).await[0].id;
+    world.store.cancel(young, &ann()).await.unwrap();
+    let cutoff = Timestamp(world.store.now().await.unwrap().0 - 50_000);
+    let cutoffs = Cutoffs { jobs: cutoff, keys: cutoff, audit: cutoff };
+
+    let first = world.store.remove_old(cutoffs, 3).await.unwrap();
+    assert_eq!((first.jobs, first.keys, first.audit), (3, 1, 3));
+    let mut audit = first.audit;
+    let second = world.store.remove_old(cutoffs, 3).await.unwrap();
+    assert_eq!((second.jobs, second.keys), (2, 0));
+    audit += second.audit + world.store.remove_old(cutoffs, 100).await.unwrap().audit;
+    assert_eq!(audit, 6);
+    for job_id in old {
+        assert!(world.store.job(job_id).await.unwrap().is_none());
+        assert!(world.store.attempts(job_id).await.unwrap().is_empty());
+    }
+    assert!(world.store.job(live).await.unwrap().is_some());
+    assert!(world.store.job(young).await.unwrap().is_some());
+    assert!(!world.submit_all(vec![with_key(spec(), "live", 1)]).await[0].created);
+    assert!(!world.submit_all(vec![with_key(spec(), "young", 1)]).await[0].created);
+    assert!(world.submit_all(vec![with_key(spec(), "old", 9)]).await[0].created);
+}
+
+pub(crate) async fn a_lease_names_its_artifact(world: &World) {
+    let node = world.node().await;
+    let hash = ArtifactHash([8; 32]);
+    world.store.add_artifact(hash, 10, &ann()).await.unwrap();
+    let with = world.placed(JobSpec { binary: Some(BinaryUrl::Artifact(hash)), ..spec() }, &node).await;
+    let without = world.placed(spec(), &node).await;
+    assert_eq!(world.store.artifact_of_lease(with.lease_id).await.unwrap(), Some(hash));
+    assert_eq!(world.store.artifact_of_lease(without.lease_id).await.unwrap(), None);
+    assert_eq!(world.store.artifact_of_lease(LeaseId(Uuid::nil())).await.unwrap(), None);
+    world.end(&with, exit(0)).await;
+    assert_eq!(world.store.artifact_of_lease(with.lease_id).await.unwrap(), None);
+}
+
+pub(crate) async fn leases_and_now_are_known(world: &World) {
+    assert_eq!(world.store.lease_settings(), LeaseSettings::default());
+    let record = world.job(world.submit(spec()).await).await;
+    let now = world.store.now().await.unwrap();
+    assert!(now.ms_since(record.created_at) < 60_000 && record.created_at.ms_since(now) < 1_000);
+}
+
+pub(crate) async fn a_closed_store_says_so(world: &World) {
+    let job_id = world.submit(spec()).await;
+    world.store.close().await;
+    world.store.close().await;
+    let read = world.store.job(job_id).await.unwrap_err();
+    assert!(matches!(read, StoreError::Unavailable { .. }), "{read}");
+    let written = world.store.submit(vec![new_job(spec())], &ann()).await.unwrap_err();
+    assert!(written.to_string().contains("could not be reached"), "{written}");
+}
