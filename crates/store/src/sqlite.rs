@@ -48,8 +48,6 @@ pub struct SqliteOptions {
     pub lease: LeaseSettings,
     /// How many un-ended jobs an owner may have; 2,000,000 unless set otherwise.
     pub max_unended_per_owner: u64,
-    /// The most pages of 4 KiB that the file may grow to; beyond it calls get [`StoreError::Full`].
-    pub max_pages: Option<i64>,
     /// The store's only source of time.
     pub clock: Arc<dyn Clock>,
 }
@@ -58,7 +56,7 @@ impl SqliteOptions {
     /// The defaults, with this clock.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { lease: LeaseSettings::default(), max_unended_per_owner: 2_000_000, max_pages: None, clock }
+        Self { lease: LeaseSettings::default(), max_unended_per_owner: 2_000_000, clock }
     }
 }
 
@@ -79,8 +77,21 @@ impl SqliteStore {
     /// [`StoreError::Locked`] when another process has it open; [`StoreError::BinaryTooOld`] when its schema refuses
     /// this binary; [`StoreError::Unavailable`] when the file can't be opened or is not ours.
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Arc<Self>, StoreError> {
+        Self::open_limited(path, options, None)
+    }
+
+    /// As [`Self::open`], with a limit on the file: when it would grow beyond `max_pages` of 4 KiB, calls get
+    /// [`StoreError::Full`], as on a full disk.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_limited(
+        path: &Path,
+        options: SqliteOptions,
+        max_pages: Option<i64>,
+    ) -> Result<Arc<Self>, StoreError> {
         let lock = connection::lock(path)?;
-        let mut connection = connection::open_writer(path, options.max_pages)?;
+        let mut connection = connection::open_writer(path, max_pages)?;
         migrate::migrate(&mut connection, options.clock.now())?;
         let wakers = Arc::new(Wakers::new());
         let settings = Settings {

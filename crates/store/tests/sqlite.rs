@@ -88,7 +88,7 @@ mod embedded {
     use std::sync::atomic::AtomicI64;
 
     use jobyard_model::Status;
-    use jobyard_store::{JobQuery, Store, StoreError};
+    use jobyard_store::{JobQuery, SqliteStore, Store, StoreError};
     use rusqlite::Connection;
 
     use super::conformance::world::{ann, new_job, spec};
@@ -169,8 +169,7 @@ mod embedded {
         let limited = Connection::open(&path).unwrap();
         let pages: i64 = limited.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
         drop(limited);
-        let options = super::SqliteOptions { max_pages: Some(pages), ..super::options(&clock()) };
-        let store = super::SqliteStore::open(&path, options).unwrap();
+        let store = SqliteStore::open_limited(&path, super::options(&clock()), Some(pages)).unwrap();
         let batch = (0..2_000).map(|_| new_job(spec())).collect();
         let refused = store.submit(batch, &ann()).await.unwrap_err();
         assert!(refused.to_string().contains("full"), "{refused}");
