@@ -1,1 +1,36 @@
-#![doc = "Jobyard."]
+//! The server: the HTTP API, the way to the artifact store, and the report door.
+//!
+//! Owns who may call what, how calls are bounded and answered, and the event stream. Stateless: what it knows is in the
+//! datastore and the artifact store, so several servers can run side by side and any can be killed. Decides nothing
+//! about a job's life: it hands requests to the [`jobyard_store::Store`] and shows what that says.
+//!
+//! Start with [`Server::new`], serve [`Server::router`] with [`serve_http`]. `http/` has a folder a noun of thin
+//! handlers; `operations/` what they do, one a file.
+//!
+//! Invariants: **no call is answered before its caller is known** (health aside); **every door is bounded**; an
+//! acknowledged change is durable.
+
+pub mod artifact_store;
+mod authentication;
+mod body;
+mod doors;
+mod error;
+mod events;
+mod http;
+mod ids;
+mod logs;
+mod metrics;
+mod operations;
+pub mod report;
+mod serve;
+mod server;
+pub mod settings;
+
+pub use artifact_store::{ArtifactStore, DirectoryStore};
+pub use authentication::token_hash;
+pub use http::openapi;
+pub use metrics::Metrics;
+pub use operations::create_token::create_token;
+pub use serve::serve_http;
+pub use server::{Server, ServerParts};
+pub use settings::ServerSettings;

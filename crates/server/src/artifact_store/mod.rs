@@ -1,0 +1,70 @@
+//! Where the bytes of artifacts and log segments lie.
+//!
+//! Owns the bytes and nothing else: which artifacts a job may use, and which segment belongs to which log, stands in
+//! the datastore. Invariant: **what is under a hash has that hash, is whole and is durable**; an upload that breaks off
+//! or does not match leaves nothing.
+
+mod directory;
+
+use std::io;
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use jobyard_model::ArtifactHash;
+use thiserror::Error;
+
+pub use directory::DirectoryStore;
+
+/// Bytes as they come.
+pub type ByteStream = BoxStream<'static, io::Result<Bytes>>;
+
+/// Why an artifact was not stored; nothing of it was.
+#[derive(Debug, Error)]
+pub enum PutError {
+    /// The bytes have another hash than the name they were sent under.
+    #[error("the bytes have the hash {found}, not {named}")]
+    Mismatch {
+        /// The hash in the name.
+        named: ArtifactHash,
+        /// The hash of what came.
+        found: ArtifactHash,
+    },
+    /// More bytes than are allowed.
+    #[error("an artifact has at most {most_bytes} bytes")]
+    TooLarge {
+        /// The limit.
+        most_bytes: u64,
+    },
+    /// The sender broke off.
+    #[error("the upload broke off")]
+    BrokeOff(#[source] io::Error),
+    /// The store has no room.
+    #[error("the artifact store is full")]
+    Full(#[source] io::Error),
+    /// The store could not be written.
+    #[error("the artifact store could not be written")]
+    Store(#[source] io::Error),
+}
+
+/// Keeps bytes under names.
+#[async_trait]
+pub trait ArtifactStore: Send + Sync + 'static {
+    /// Stores an artifact under its hash and returns its size. When this returns, it is durable. One that is there
+    /// already is checked again and left as it is.
+    async fn put(&self, hash: ArtifactHash, body: ByteStream, most_bytes: u64) -> Result<u64, PutError>;
+
+    /// The size of an artifact; `None` when it isn't there.
+    async fn size(&self, hash: ArtifactHash) -> io::Result<Option<u64>>;
+
+    /// The bytes of an artifact from `range`, which lies within its size; `None` when it isn't there.
+    async fn read(&self, hash: ArtifactHash, range: Range<u64>) -> io::Result<Option<ByteStream>>;
+
+    /// Stores a log segment under a name that was never used before: parts of lower-case letters, digits and `-`,
+    /// joined by `/`. When this returns, it is durable.
+    async fn put_segment(&self, name: &str, bytes: Bytes) -> io::Result<()>;
+
+    /// A part of a log segment; short when the segment ends before. `None` when it isn't there.
+    async fn read_segment(&self, name: &str, offset: u64, length: u64) -> io::Result<Option<Bytes>>;
+}

@@ -1,0 +1,103 @@
+//! Bounded doors: so many calls in hand, so many waiting, and a quick 429 beyond.
+//!
+//! Invariant: no call waits without a bound on how many wait, so overload is answered, not hidden.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::ApiError;
+use crate::settings::{DoorLimit, DoorSettings};
+
+/// One door a kind of call.
+#[derive(Debug)]
+pub(crate) struct Doors {
+    pub(crate) submit: Door,
+    pub(crate) batch: Door,
+    pub(crate) change: Door,
+    pub(crate) read: Door,
+    pub(crate) artifact: Door,
+    pub(crate) stream: Door,
+}
+
+impl Doors {
+    pub(crate) fn new(settings: &DoorSettings) -> Self {
+        Self {
+            submit: Door::new("submissions", settings.submit),
+            batch: Door::new("batches", settings.batch),
+            change: Door::new("changing calls", settings.change),
+            read: Door::new("reads", settings.read),
+            artifact: Door::new("artifact transfers", settings.artifact),
+            stream: Door::new("open streams", settings.stream),
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Door {
+    calls: &'static str,
+    places: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    limit: DoorLimit,
+}
+
+/// One more waits while this lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Door {
+    pub(crate) fn new(calls: &'static str, limit: DoorLimit) -> Self {
+        Self { calls, places: Arc::new(Semaphore::new(limit.at_once)), waiting: AtomicUsize::new(0), limit }
+    }
+
+    /// Takes a place, at once or after waiting for one. It is given back when the pass is dropped.
+    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let busy = || ApiError::Busy { calls: self.calls };
+        if let Ok(pass) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(pass);
+        }
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        if before >= self.limit.queued {
+            return Err(busy());
+        }
+        Arc::clone(&self.places).acquire_owned().await.map_err(|_| busy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn beyond_its_places_and_its_queue_a_door_refuses_at_once() {
+        let door = Door::new("tries", DoorLimit { at_once: 1, queued: 1 });
+        let inside = door.enter().await.unwrap();
+        let mut waiting = pin!(door.enter());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        assert!(matches!(door.enter().await, Err(ApiError::Busy { calls: "tries" })));
+        drop(inside);
+        drop(waiting.await.unwrap());
+        // A place that was waited for in vain is given back too.
+        let inside = door.enter().await.unwrap();
+        {
+            let mut given_up = pin!(door.enter());
+            assert!(given_up.as_mut().poll(&mut context).is_pending());
+        }
+        let mut waiting = pin!(door.enter());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        drop(inside);
+    }
+}

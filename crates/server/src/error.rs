@@ -1,0 +1,304 @@
+//! Everything a call can be answered instead of what it asked for: a variant for each thing a client does
+//! differently, and the one mapping to HTTP (RFC 9457).
+//!
+//! Invariant: an answer never holds more than the client may know; what else there is to say goes to the log, once,
+//! here.
+
+use std::error::Error as StdError;
+use std::io;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jobyard_api::json::{PROBLEM_CONTENT_TYPE, Problem, ProblemError};
+use jobyard_api::strict::{Fault, FaultCode, Faults};
+use jobyard_model::{JobId, Role, Status};
+use jobyard_store::StoreError;
+use thiserror::Error;
+
+use crate::artifact_store::PutError;
+
+/// See the module.
+#[derive(Debug, Error)]
+pub(crate) enum ApiError {
+    #[error("the request has faults")]
+    Faults(Faults),
+    #[error("no token, or none that is valid")]
+    Unauthenticated,
+    #[error("needs the role {needed:?}")]
+    WrongRole { needed: Role },
+    #[error("acts for other owners")]
+    ForeignOwner { errors: Vec<ProblemError> },
+    #[error("there is no such {what}")]
+    NotFound { what: &'static str },
+    #[error("the path exists, with another method")]
+    WrongMethod,
+    #[error("the key was used for {job_id}")]
+    KeyConflict { job_id: JobId, pointer: String },
+    #[error("a job in status {status} can't be retried")]
+    NotOver { status: Status },
+    #[error("owner {owner} has {limit} jobs")]
+    TooManyJobs { owner: String, limit: u64 },
+    #[error("the door for {calls} is full")]
+    Busy { calls: &'static str },
+    #[error("the body has more than {most_bytes} bytes")]
+    BodyTooLarge { most_bytes: u64 },
+    #[error("the body did not come in time")]
+    BodyTooSlow,
+    #[error("the body broke off")]
+    BodyBrokeOff(#[source] axum::Error),
+    #[error("the range lies outside of {size_bytes} bytes")]
+    RangeNotSatisfiable { size_bytes: u64 },
+    #[error("the cursor is older than what is kept")]
+    CursorExpired,
+    #[error("the upload failed")]
+    Upload(#[from] PutError),
+    #[error("the datastore failed")]
+    Store(#[from] StoreError),
+    #[error("the artifact store failed while {doing}")]
+    ArtifactStore {
+        doing: &'static str,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl ApiError {
+    /// One fault of a query parameter, a path part or a header.
+    pub(crate) fn fault(pointer: impl Into<String>, code: FaultCode, detail: impl Into<String>) -> Self {
+        Self::Faults(Faults::from(Fault { pointer: pointer.into(), code, detail: detail.into() }))
+    }
+}
+
+impl From<Faults> for ApiError {
+    fn from(faults: Faults) -> Self {
+        Self::Faults(faults)
+    }
+}
+
+/// What an error becomes.
+struct Answer {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    retry_after_seconds: Option<u32>,
+    errors: Vec<ProblemError>,
+}
+
+fn answer(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Answer {
+    Answer { status, code, detail: detail.into(), retry_after_seconds: None, errors: Vec::new() }
+}
+
+impl Answer {
+    fn retry_after(self, seconds: u32) -> Self {
+        Self { retry_after_seconds: Some(seconds), ..self }
+    }
+
+    fn errors(self, errors: Vec<ProblemError>) -> Self {
+        Self { errors, ..self }
+    }
+}
+
+impl From<ApiError> for Answer {
+    fn from(error: ApiError) -> Self {
+        match error {
+            ApiError::Faults(faults) => bad_input(&faults),
+            ApiError::Unauthenticated => answer(
+                StatusCode::UNAUTHORIZED,
+                "unauthenticated",
+                "this call needs a valid token: send it as `Authorization: Bearer <token>`",
+            ),
+            ApiError::WrongRole { needed } => {
+                let detail = format!("this call needs a token with the role `{}` or above", needed.as_str());
+                answer(StatusCode::FORBIDDEN, "role_too_weak", detail)
+            }
+            ApiError::ForeignOwner { errors } => answer(
+                StatusCode::FORBIDDEN,
+                "foreign_owner",
+                "the token does not act for the owner of this job; see the owners it acts for with GET /api/v1/me",
+            )
+            .errors(errors),
+            ApiError::NotFound { what } => {
+                answer(StatusCode::NOT_FOUND, "not_found", format!("there is no such {what}"))
+            }
+            ApiError::WrongMethod => answer(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "this path does not take that method; see /api/v1/openapi.json",
+            ),
+            ApiError::KeyConflict { .. } | ApiError::NotOver { .. } | ApiError::CursorExpired => conflict(error),
+            ApiError::TooManyJobs { owner, limit } => {
+                let detail = format!("owner `{owner}` has {limit} jobs that are not over, the most allowed; wait for some to end, or cancel some");
+                answer(StatusCode::TOO_MANY_REQUESTS, "too_many_jobs", detail).retry_after(30)
+            }
+            ApiError::Busy { calls } => {
+                let detail = format!("too many {calls} at a time; try again after the time in Retry-After");
+                answer(StatusCode::TOO_MANY_REQUESTS, "too_busy", detail).retry_after(1)
+            }
+            ApiError::BodyTooLarge { .. }
+            | ApiError::BodyTooSlow
+            | ApiError::BodyBrokeOff(_)
+            | ApiError::RangeNotSatisfiable { .. } => transfer(&error),
+            ApiError::Upload(error) => upload(&error),
+            ApiError::Store(error) => store(&error),
+            ApiError::ArtifactStore { .. } => internal(&error),
+        }
+    }
+}
+
+fn bad_input(faults: &Faults) -> Answer {
+    let listed = faults.listed();
+    let only_later = listed.iter().all(|fault| fault.code == FaultCode::NotAvailableYet);
+    let code = if only_later { "not_available_yet" } else { "invalid_request" };
+    let detail = match (listed, faults.left_out()) {
+        ([only], 0) if only.pointer.is_empty() => only.detail.clone(),
+        ([only], 0) => format!("{}: {}", only.pointer, only.detail),
+        (_, 0) => format!("the request has {} faults; see `errors`", listed.len()),
+        (_, left_out) => {
+            format!("the request has {} faults; `errors` has the first ones", listed.len() + left_out)
+        }
+    };
+    let errors = listed.iter().map(|fault| ProblemError {
+        pointer: fault.pointer.clone(),
+        detail: fault.detail.clone(),
+        code: fault.code.as_str().to_owned(),
+    });
+    answer(StatusCode::BAD_REQUEST, code, detail).errors(errors.collect())
+}
+
+fn conflict(error: ApiError) -> Answer {
+    match error {
+        ApiError::KeyConflict { job_id, pointer } => {
+            let detail =
+                format!("this idempotency key made another job, {job_id}; use a new key for a new job");
+            let errors =
+                vec![ProblemError { pointer, detail: detail.clone(), code: "key_reused".to_owned() }];
+            answer(StatusCode::CONFLICT, "idempotency_key_reused", detail).errors(errors)
+        }
+        ApiError::NotOver { status } => {
+            let detail =
+                format!("only a job that failed or was cancelled can be retried; this one is `{status}`");
+            answer(StatusCode::CONFLICT, "not_retryable", detail)
+        }
+        _ => answer(
+            StatusCode::GONE,
+            "cursor_expired",
+            "events since this cursor are no longer kept: read afresh what you follow, then follow without a cursor",
+        ),
+    }
+}
+
+fn transfer(error: &ApiError) -> Answer {
+    match error {
+        ApiError::BodyTooLarge { most_bytes } => {
+            let detail = format!("the body may have at most {most_bytes} bytes");
+            answer(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+        }
+        ApiError::BodyTooSlow => answer(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_too_slow",
+            "the body did not arrive in time; send it again",
+        ),
+        ApiError::RangeNotSatisfiable { size_bytes } => {
+            let detail = format!("the range lies outside of the artifact's {size_bytes} bytes");
+            answer(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail)
+        }
+        _ => answer(StatusCode::BAD_REQUEST, "body_broke_off", "the body broke off; nothing was changed"),
+    }
+}
+
+fn upload(error: &PutError) -> Answer {
+    match error {
+        PutError::Mismatch { .. } => answer(
+            StatusCode::BAD_REQUEST,
+            "hash_mismatch",
+            format!("{error}; the file may have changed while it was sent: hash it again"),
+        ),
+        PutError::TooLarge { .. } => {
+            answer(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", error.to_string())
+        }
+        PutError::BrokeOff(_) => {
+            answer(StatusCode::BAD_REQUEST, "body_broke_off", "the upload broke off; nothing was stored")
+        }
+        PutError::Full(_) => {
+            tracing::error!(error = chain(error), "the artifact store is full");
+            let detail = "the artifact store is full; nothing was stored";
+            answer(StatusCode::SERVICE_UNAVAILABLE, "artifact_store_full", detail).retry_after(30)
+        }
+        PutError::Store(_) => internal(error),
+    }
+}
+
+fn store(error: &StoreError) -> Answer {
+    let unavailable = |code, detail, seconds| {
+        tracing::warn!(error = chain(error), code, "a call failed for the datastore's sake");
+        answer(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(seconds)
+    };
+    match error {
+        StoreError::Unavailable { .. } => unavailable(
+            "datastore_unavailable",
+            "the datastore can't be reached; nothing was changed, try again",
+            1,
+        ),
+        StoreError::Unknown { .. } => unavailable(
+            "outcome_unknown",
+            "the connection to the datastore broke while it was saving: the change may have been made; the call can be repeated without harm if it has an idempotency key",
+            1,
+        ),
+        StoreError::Full { .. } => {
+            unavailable("datastore_full", "the datastore is full; nothing was accepted", 30)
+        }
+        StoreError::SchemaTooOld { .. } | StoreError::BinaryTooOld { .. } => unavailable(
+            "wrong_schema",
+            "the datastore's schema does not fit this server; an operator has to act",
+            30,
+        ),
+        StoreError::Inconsistent { .. } | StoreError::Locked { .. } | StoreError::Statement { .. } => {
+            internal(error)
+        }
+    }
+}
+
+fn internal(error: &(dyn StdError + 'static)) -> Answer {
+    tracing::error!(error = chain(error), "a call failed for a reason of ours");
+    answer(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "something went wrong on the server; its log says what",
+    )
+}
+
+/// An error and its sources in one line.
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let answer = Answer::from(self);
+        let problem = Problem {
+            type_url: "about:blank".to_owned(),
+            title: answer.status.canonical_reason().unwrap_or_default().to_owned(),
+            status: answer.status.as_u16(),
+            code: answer.code.to_owned(),
+            detail: answer.detail,
+            errors: answer.errors,
+        };
+        let mut response = (answer.status, axum::Json(problem)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_CONTENT_TYPE));
+        if let Some(seconds) = answer.retry_after_seconds {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if answer.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

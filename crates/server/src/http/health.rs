@@ -1,0 +1,50 @@
+//! `/healthz`, `/readyz`, `/metrics`.
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jobyard_api::json::Problem;
+use jobyard_model::Role;
+
+use crate::authentication::Caller;
+use crate::error::ApiError;
+use crate::server::Server;
+
+/// Says that the process lives.
+#[utoipa::path(
+    get, path = "/healthz", tag = "health", security(()),
+    responses((status = 200, description = "It lives", body = String, content_type = "text/plain"))
+)]
+pub(crate) async fn healthz() -> &'static str {
+    "alive\n"
+}
+
+/// Says whether the server can serve: it reaches its datastore and is not going down.
+#[utoipa::path(
+    get, path = "/readyz", tag = "health", security(()),
+    responses(
+        (status = 200, description = "It can serve", body = String, content_type = "text/plain"),
+        (status = 503, description = "It can't", body = Problem)
+    )
+)]
+pub(crate) async fn readyz(State(server): State<Server>) -> Result<Response, ApiError> {
+    if server.shutdown().is_cancelled() {
+        return Ok((StatusCode::SERVICE_UNAVAILABLE, "going down\n").into_response());
+    }
+    server.store().now().await?;
+    Ok("ready\n".into_response())
+}
+
+/// The process's metrics, in Prometheus' format.
+#[utoipa::path(
+    get, path = "/metrics", tag = "health",
+    responses((status = 200, description = "OpenMetrics text", body = String, content_type = "text/plain"))
+)]
+pub(crate) async fn metrics(State(server): State<Server>, caller: Caller) -> Result<Response, ApiError> {
+    caller.require(Role::Viewer)?;
+    let Ok(text) = server.metrics().text() else {
+        return Ok(StatusCode::INTERNAL_SERVER_ERROR.into_response());
+    };
+    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}

@@ -1,0 +1,16 @@
+//! Jobs over HTTP.
+
+pub(crate) mod control;
+pub(crate) mod history;
+pub(crate) mod list;
+pub(crate) mod logs;
+pub(crate) mod read;
+pub(crate) mod submit;
+pub(crate) mod view;
+
+pub(super) use control::{cancel, retry};
+pub(super) use history::history;
+pub(super) use list::list;
+pub(super) use logs::logs;
+pub(super) use read::{attempts, read, why};
+pub(super) use submit::{submit, submit_batch};

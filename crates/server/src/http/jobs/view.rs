@@ -1,0 +1,160 @@
+//! Jobs and attempts as the caller may see them.
+
+use jobyard_api::json::{
+    Attempt, Bytes, Cores, Event, Job, JobOrigin, JobResources, JobResult, Seconds, Time, Usage,
+};
+use jobyard_model::{AttemptEnd, BinaryUrl, EndedBy, Exit, JobState, Principal, Timestamp};
+use jobyard_store::{AttemptRecord, EventRecord, JobRecord};
+
+/// A job; without its `env` for those who don't act for its owner.
+pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job {
+    let reason = record.reason(now).to_owned();
+    let status = record.job.status();
+    let finished_at = match &record.job.state {
+        JobState::Ended(end) => Some(end.finished_at),
+        _ => None,
+    };
+    let spec = record.spec;
+    let env = viewer.acts_for(&spec.owner).then_some(spec.env);
+    let seconds = |ms| Seconds { ms };
+    let accounts = record.job.accounts;
+    Job {
+        id: record.job.id,
+        owner_id: spec.owner,
+        submitted_by: record.submitted_by,
+        name: spec.name,
+        kind: spec.kind,
+        status,
+        reason,
+        binary_url: spec.binary.map(binary_url),
+        command: spec.command,
+        env,
+        created_time: Time(record.created_at),
+        started_time: record.started_at.map(Time),
+        finished_time: finished_at.map(Time),
+        run_at: spec.run_at.map(Time),
+        start_within: spec.start_within_ms.map(seconds),
+        retry_count: accounts.retry_count,
+        max_retries: spec.max_retries,
+        backoff: seconds(spec.backoff_ms),
+        no_retry_exit_codes: spec.no_retry_exit_codes,
+        platform_failures: accounts.platform_failures,
+        evictions: accounts.evictions,
+        round: record.job.round,
+        timeout: spec.timeout_ms.map(seconds),
+        stop_grace: seconds(spec.stop_grace_ms),
+        resources: JobResources {
+            cpu: Cores { milli: spec.resources.cpu_milli },
+            memory: Bytes(spec.resources.memory_bytes),
+            cpu_limit: spec.cpu_limit_milli.map(|milli| Cores { milli }),
+        },
+        io_class: spec.io_class,
+        runtime: spec.runtime,
+        priority: spec.priority.value(),
+        preemptible: spec.preemptible,
+        exclusive: spec.exclusive,
+        pool: spec.pool,
+        node_labels: spec.node_labels,
+        labels: spec.labels,
+        origin: spec.origin.map(|origin| JobOrigin { kind: origin.kind, id: origin.id, key: origin.key }),
+        idempotency_key: record.idempotency_key,
+        intent: record.job.intent,
+        result: record.last_end.map(|(number, outcome, end)| {
+            let told = Told::new(end);
+            let (exit_code, signal, message, usage) = (told.exit_code, told.signal, told.message, told.usage);
+            JobResult { attempt: number, outcome, exit_code, signal, message, usage }
+        }),
+        attempt: (record.job.last_attempt > 0).then_some(record.job.last_attempt),
+        warnings: Vec::new(),
+    }
+}
+
+/// An attempt.
+pub(crate) fn attempt(record: AttemptRecord) -> Attempt {
+    let (outcome, told) = match record.end {
+        Some((outcome, end)) => (Some(outcome), Told::new(end)),
+        None => (None, Told::default()),
+    };
+    Attempt {
+        number: record.number,
+        round: record.round,
+        node_id: record.node_id,
+        node_name: record.node_name,
+        phase: record.phase,
+        intent: record.intent,
+        outcome,
+        ended_by: told.ended_by,
+        exit_code: told.exit_code,
+        signal: told.signal,
+        message: told.message,
+        placed_time: Time(record.placed_at),
+        accepted_time: record.accepted_at.map(Time),
+        started_time: record.started_at.map(Time),
+        finished_time: record.ended_at.map(Time),
+        lease_until: record.lease_until.filter(|_| record.phase.is_some()).map(Time),
+        usage: told.usage,
+    }
+}
+
+/// An event.
+pub(crate) fn event(record: &EventRecord) -> Event {
+    Event {
+        cursor: record.cursor.to_string(),
+        time: Time(record.at),
+        job_id: record.job_id,
+        attempt: record.attempt,
+        who: record.who.clone(),
+        from: record.from.clone(),
+        to: record.to.clone(),
+        why: record.why.clone(),
+    }
+}
+
+fn binary_url(binary: BinaryUrl) -> String {
+    match binary {
+        BinaryUrl::Artifact(hash) => format!("sha256:{hash}"),
+        BinaryUrl::File(path) => format!("file://{path}"),
+    }
+}
+
+/// What an end says to people.
+#[derive(Default)]
+struct Told {
+    ended_by: Option<EndedBy>,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    message: String,
+    usage: Option<Usage>,
+}
+
+impl Told {
+    fn new(end: AttemptEnd) -> Self {
+        let without_witness = |message: String| Self { message, ..Self::default() };
+        let facts = match end {
+            AttemptEnd::Exited(facts) => facts,
+            AttemptEnd::Vanished { why } | AttemptEnd::NotStarted { why } => return without_witness(why),
+            AttemptEnd::Silent => {
+                return without_witness("its lease ran out without a sign of life".to_owned());
+            }
+        };
+        let (exit_code, signal) = match facts.exit {
+            Exit::Code(code) => (Some(code), None),
+            Exit::Signal(signal) => (None, Some(signal)),
+            Exit::Unrunnable | Exit::LaunchFault => (None, None),
+        };
+        let usage = Usage {
+            wall: Seconds { ms: facts.usage.wall_ms },
+            cpu_user: Seconds { ms: facts.usage.cpu_user_ms },
+            cpu_system: Seconds { ms: facts.usage.cpu_system_ms },
+            peak_memory_bytes: facts.usage.peak_memory_bytes,
+            limits: facts.usage.limits,
+        };
+        Self {
+            ended_by: Some(facts.ended_by),
+            exit_code,
+            signal,
+            message: facts.message,
+            usage: (exit_code.is_some() || signal.is_some()).then_some(usage),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Nodes over HTTP.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use jobyard_api::json::{Node, Page, Problem, Time};
+use jobyard_model::node::NodeGate;
+use jobyard_model::placement::NODE_HEARD_WITHIN_MS;
+use jobyard_model::{NodeState, Role, Timestamp};
+
+use super::{path_id, whole_list};
+use crate::authentication::Caller;
+use crate::error::ApiError;
+use crate::operations::set_node_gate::set_node_gate;
+use crate::server::Server;
+
+/// Lists the nodes.
+#[utoipa::path(
+    get, path = "/api/v1/nodes", tag = "nodes",
+    responses((status = 200, description = "Every node, by name", body = Page<Node>))
+)]
+pub(super) async fn list(State(server): State<Server>, caller: Caller) -> Result<Json<Page<Node>>, ApiError> {
+    caller.require(Role::Viewer)?;
+    let _pass = server.doors().read.enter().await?;
+    let nodes = server.store().nodes().await?;
+    let now = server.store().now().await?;
+    Ok(whole_list(nodes.into_iter().map(|node| view(node, now)).collect()))
+}
+
+/// Lets no new attempts onto a node; those it has go on.
+#[utoipa::path(
+    post, path = "/api/v1/nodes/{id}/cordon", tag = "nodes", params(("id" = String, Path, description = "The node")),
+    responses(
+        (status = 200, description = "The node as it is now", body = Node),
+        (status = 404, description = "No such node", body = Problem)
+    )
+)]
+pub(super) async fn cordon(
+    server: State<Server>,
+    caller: Caller,
+    id: Path<String>,
+) -> Result<Json<Node>, ApiError> {
+    set(server, caller, id, NodeGate::Cordoned).await
+}
+
+/// Lets attempts onto a node again; also ends a drain.
+#[utoipa::path(
+    post, path = "/api/v1/nodes/{id}/uncordon", tag = "nodes",
+    params(("id" = String, Path, description = "The node")),
+    responses(
+        (status = 200, description = "The node as it is now", body = Node),
+        (status = 404, description = "No such node", body = Problem)
+    )
+)]
+pub(super) async fn uncordon(
+    server: State<Server>,
+    caller: Caller,
+    id: Path<String>,
+) -> Result<Json<Node>, ApiError> {
+    set(server, caller, id, NodeGate::Open).await
+}
+
+/// Empties a node: no new attempts, and those it has move elsewhere at nobody's cost.
+#[utoipa::path(
+    post, path = "/api/v1/nodes/{id}/drain", tag = "nodes", params(("id" = String, Path, description = "The node")),
+    responses(
+        (status = 200, description = "The node as it is now", body = Node),
+        (status = 404, description = "No such node", body = Problem)
+    )
+)]
+pub(super) async fn drain(
+    server: State<Server>,
+    caller: Caller,
+    id: Path<String>,
+) -> Result<Json<Node>, ApiError> {
+    set(server, caller, id, NodeGate::Draining).await
+}
+
+async fn set(
+    State(server): State<Server>,
+    caller: Caller,
+    id: Path<String>,
+    gate: NodeGate,
+) -> Result<Json<Node>, ApiError> {
+    let _pass = server.doors().change.enter().await?;
+    let node = set_node_gate(&server, &caller, path_id(id)?, gate).await?;
+    let now = server.store().now().await?;
+    Ok(Json(view(node, now)))
+}
+
+fn view(node: NodeState, now: Timestamp) -> Node {
+    let heard = now.ms_since(node.heard_at) <= NODE_HEARD_WITHIN_MS;
+    let free = node.suspended.is_none() && node.quarantined.is_none();
+    Node {
+        id: node.node_id,
+        name: node.name,
+        pool: node.pool,
+        available: heard && free && node.gate == NodeGate::Open,
+        gate: node.gate,
+        suspended: node.suspended,
+        quarantined: node.quarantined,
+        heard_time: Time(node.heard_at),
+        capacity: node.capacity.into(),
+        reserved: node.reserved.into(),
+        attempts: node.attempts,
+        max_attempts: node.max_attempts,
+        labels: node.labels,
+        runtimes: node.runtimes,
+        containment: node.containment,
+        version: node.version,
+    }
+}

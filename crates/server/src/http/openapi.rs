@@ -1,0 +1,61 @@
+//! The API's description, generated from the handlers.
+
+use std::sync::LazyLock;
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use super::{artifacts, audit, events, health, jobs, nodes, pools, summary, tokens};
+use jobyard_api::json::{Event, StreamStart};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Jobyard",
+        description = "Submit executables as jobs, and follow what becomes of them. Errors are RFC 9457 problem documents with a stable `code`.",
+        license(name = "Apache-2.0 OR MIT")
+    ),
+    paths(
+        serve, jobs::submit::submit, jobs::submit::submit_batch, jobs::list::list, jobs::read::read, jobs::read::attempts,
+        jobs::read::why, jobs::history::history, jobs::logs::logs, jobs::control::cancel, jobs::control::retry,
+        artifacts::upload, artifacts::look, artifacts::download, nodes::list, nodes::cordon, nodes::uncordon,
+        nodes::drain, pools::list, pools::make, tokens::me, tokens::list, tokens::create, tokens::revoke, audit::list,
+        summary::read, events::follow, health::healthz, health::readyz, health::metrics
+    ),
+    components(schemas(Event, StreamStart)),
+    modifiers(&Bearer),
+    security(("bearer" = []))
+)]
+struct Description;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        let components = openapi.components.get_or_insert_with(Default::default);
+        components.add_security_scheme("bearer", SecurityScheme::Http(scheme));
+    }
+}
+
+/// The description as JSON, indented; the same bytes as `docs/openapi.json`.
+#[must_use]
+pub fn text() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let mut text = Description::openapi().to_pretty_json().unwrap_or_default();
+        text.push('\n');
+        text
+    });
+    &TEXT
+}
+
+/// Serves this description.
+#[utoipa::path(
+    get, path = "/api/v1/openapi.json", tag = "openapi",
+    responses((status = 200, description = "OpenAPI 3.1", body = Object))
+)]
+pub(super) async fn serve() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text()).into_response()
+}

@@ -1,0 +1,9 @@
+//! Reading logs: as they were written, from wherever they lie, bounded in memory.
+//!
+//! Invariant: **what is handed out of a stream is consecutive**; a part that can't be read ends the answer with an
+//! error instead of leaving a hole.
+
+mod reader;
+mod tail;
+
+pub(crate) use reader::{LogReader, Wanted};

@@ -1,0 +1,152 @@
+//! Accepting jobs: whose they may be, which ids they get, what looks wrong about them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jobyard_api::json::ProblemError;
+use jobyard_api::strict::FaultCode;
+use jobyard_api::submit::ParsedJob;
+use jobyard_model::{JobSpec, Role};
+use jobyard_store::{NewJob, StoreError, SubmitError, Submitted};
+
+use crate::authentication::Caller;
+use crate::error::ApiError;
+use crate::server::Server;
+
+/// How often a submission is repeated whose commit's fate is not known. The ids are the same each time, so the
+/// datastore absorbs what it has already.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Warnings beyond this many would only repeat themselves.
+const MAX_WARNINGS: usize = 20;
+
+/// Where the jobs stood in the request, for the pointers of faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// The body is the job.
+    Single,
+    /// The body has `jobs`.
+    Batch,
+}
+
+impl Shape {
+    fn pointer(self, index: usize, field: &str) -> String {
+        match self {
+            Self::Single => format!("/{field}"),
+            Self::Batch => format!("/jobs/{index}/{field}"),
+        }
+    }
+}
+
+/// Jobs that were accepted.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) items: Vec<Submitted>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Accepts jobs, all or none. When this returns, they are durable.
+pub(crate) async fn accept_jobs(
+    server: &Server,
+    caller: &Caller,
+    parsed: Vec<ParsedJob>,
+    shape: Shape,
+) -> Result<Accepted, ApiError> {
+    caller.require(Role::Submitter)?;
+    let jobs = new_jobs(server, caller, parsed, shape)?;
+    let warnings = warnings(server, &jobs).await?;
+    let items = submit(server, caller, jobs, shape).await?;
+    let created = items.iter().filter(|item| item.created).count();
+    server.metrics().jobs_submitted.inc_by(created as u64);
+    Ok(Accepted { items, warnings })
+}
+
+fn new_jobs(
+    server: &Server,
+    caller: &Caller,
+    parsed: Vec<ParsedJob>,
+    shape: Shape,
+) -> Result<Vec<NewJob>, ApiError> {
+    let principal = caller.principal();
+    let default_owner = principal.owners.first();
+    let mut jobs = Vec::with_capacity(parsed.len());
+    let mut foreign = Vec::new();
+    for (index, job) in parsed.into_iter().enumerate() {
+        let pointer = || shape.pointer(index, "owner_id");
+        let Some(owner) = job.submit.owner_id.as_ref().or(default_owner).cloned() else {
+            let detail = "name the owner: the token acts for none in particular";
+            return Err(ApiError::fault(pointer(), FaultCode::Missing, detail));
+        };
+        if !principal.acts_for(&owner) {
+            let detail = format!("the token does not act for owner `{owner}`");
+            foreign.push(ProblemError { pointer: pointer(), detail, code: "foreign_owner".to_owned() });
+            continue;
+        }
+        let idempotency = job.submit.idempotency_key.clone().map(|key| (key, job.hash()));
+        let submitted_by = principal.name.clone();
+        jobs.push(NewJob {
+            id: server.job_ids().next(),
+            spec: job.into_spec(&owner),
+            submitted_by,
+            idempotency,
+        });
+    }
+    if foreign.is_empty() { Ok(jobs) } else { Err(ApiError::ForeignOwner { errors: foreign }) }
+}
+
+async fn submit(
+    server: &Server,
+    caller: &Caller,
+    jobs: Vec<NewJob>,
+    shape: Shape,
+) -> Result<Vec<Submitted>, ApiError> {
+    let mut tries_left = TRIES;
+    loop {
+        tries_left -= 1;
+        match server.store().submit(jobs.clone(), caller.actor()).await {
+            Err(SubmitError::Store(StoreError::Unknown { doing, source })) if tries_left > 0 => {
+                tracing::warn!(error = &*source as &dyn std::error::Error, doing, "submission repeated");
+                tokio::time::sleep(PAUSE).await;
+            }
+            answer => return answer.map_err(|error| refused(error, shape)),
+        }
+    }
+}
+
+fn refused(error: SubmitError, shape: Shape) -> ApiError {
+    match error {
+        SubmitError::KeyConflict { index, job_id } => {
+            ApiError::KeyConflict { job_id, pointer: shape.pointer(index, "idempotency_key") }
+        }
+        SubmitError::UnknownPool { index, pool, known } => {
+            let detail = format!("there is no pool `{pool}`; the pools are {}", known.join(", "));
+            ApiError::fault(shape.pointer(index, "pool"), FaultCode::Unknown, detail)
+        }
+        SubmitError::TooManyJobs { owner, limit } => ApiError::TooManyJobs { owner, limit },
+        SubmitError::Store(error) => error.into(),
+    }
+}
+
+/// What can be accepted but looks wrong: no node that exists could ever run it.
+async fn warnings(server: &Server, jobs: &[NewJob]) -> Result<Vec<String>, ApiError> {
+    let fleet = server.fleet().nodes(server.store()).await?;
+    let now = server.clock().now();
+    let mut warnings = BTreeSet::new();
+    for NewJob { spec, .. } in jobs {
+        warnings.extend(fleet.warning(spec, now));
+        if warnings.len() >= MAX_WARNINGS {
+            break;
+        }
+    }
+    Ok(warnings.into_iter().collect())
+}
+
+/// What placement looks at.
+pub(crate) fn shape_of(spec: &JobSpec) -> jobyard_model::Shape {
+    jobyard_model::Shape {
+        resources: spec.resources,
+        node_labels: spec.node_labels.clone(),
+        runtime: spec.runtime,
+    }
+}

@@ -1,0 +1,111 @@
+//! A server's parts, put together.
+
+use std::sync::Arc;
+
+use axum::Router;
+use jobyard_api::submit::SubmitSettings;
+use jobyard_model::Clock;
+use jobyard_store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::artifact_store::ArtifactStore;
+use crate::doors::Doors;
+use crate::events::EventTail;
+use crate::http;
+use crate::ids::JobIds;
+use crate::metrics::Metrics;
+use crate::operations::fleet::FleetView;
+use crate::settings::ServerSettings;
+
+/// What a server is made of.
+pub struct ServerParts {
+    /// The one source of truth.
+    pub store: Arc<dyn Store>,
+    /// Where bytes lie.
+    pub artifacts: Arc<dyn ArtifactStore>,
+    /// What can be set.
+    pub settings: ServerSettings,
+    /// The wall clock, for new ids and for what is shown.
+    pub clock: Arc<dyn Clock>,
+    /// What `/metrics` shows; other roles of the process may add to it.
+    pub metrics: Metrics,
+    /// Ends open streams, so that [`crate::serve_http`] can finish.
+    pub shutdown: CancellationToken,
+}
+
+/// A server. Clones are the same server.
+#[derive(Clone)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    parts: ServerParts,
+    doors: Doors,
+    job_ids: JobIds,
+    tail: EventTail,
+    fleet: FleetView,
+}
+
+impl Server {
+    /// Puts a server together. Starts nothing that works by itself.
+    #[must_use]
+    pub fn new(parts: ServerParts) -> Self {
+        let doors = Doors::new(&parts.settings.doors);
+        let tail = EventTail::new(Arc::clone(&parts.store), parts.shutdown.clone());
+        let job_ids = JobIds::new(Arc::clone(&parts.clock));
+        Self { inner: Arc::new(Inner { parts, doors, job_ids, tail, fleet: FleetView::default() }) }
+    }
+
+    /// Every route of the HTTP API, behind authentication.
+    pub fn router(&self) -> Router {
+        http::router(self.clone())
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.inner.parts.store
+    }
+
+    pub(crate) fn artifacts(&self) -> &dyn ArtifactStore {
+        &*self.inner.parts.artifacts
+    }
+
+    pub(crate) fn settings(&self) -> &ServerSettings {
+        &self.inner.parts.settings
+    }
+
+    pub(crate) fn submit_settings(&self) -> SubmitSettings {
+        SubmitSettings {
+            file_urls: self.settings().file_urls,
+            lease_ms: self.store().lease_settings().lease_ms,
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.inner.parts.clock
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.inner.parts.metrics
+    }
+
+    pub(crate) fn shutdown(&self) -> &CancellationToken {
+        &self.inner.parts.shutdown
+    }
+
+    pub(crate) fn doors(&self) -> &Doors {
+        &self.inner.doors
+    }
+
+    pub(crate) fn job_ids(&self) -> &JobIds {
+        &self.inner.job_ids
+    }
+
+    pub(crate) fn tail(&self) -> &EventTail {
+        &self.inner.tail
+    }
+
+    pub(crate) fn fleet(&self) -> &FleetView {
+        &self.inner.fleet
+    }
+}

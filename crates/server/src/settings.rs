@@ -1,0 +1,78 @@
+//! What of a server can be set.
+
+use std::time::Duration;
+
+use jobyard_api::submit::FileUrls;
+
+/// What of a server can be set. The defaults are meant to be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// Whether `file://` executables are accepted.
+    pub file_urls: FileUrls,
+    /// The largest body of a call with one job or less.
+    pub body_bytes: usize,
+    /// The largest body of a batch.
+    pub batch_body_bytes: usize,
+    /// The largest artifact.
+    pub artifact_bytes: u64,
+    /// How long a body may take to arrive; an artifact's, how long between two pieces.
+    pub body_within: Duration,
+    /// From one comment on a silent event stream to the next.
+    pub stream_heartbeat: Duration,
+    /// How many calls each door takes.
+    pub doors: DoorSettings,
+}
+
+/// How many calls are in hand at once, and how many more wait before the door answers 429.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DoorLimit {
+    /// In hand at once.
+    pub at_once: usize,
+    /// Waiting besides.
+    pub queued: usize,
+}
+
+/// A limit a kind of call, so that none crowds out another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DoorSettings {
+    /// Submissions of one job.
+    pub submit: DoorLimit,
+    /// Batches; each may be large.
+    pub batch: DoorLimit,
+    /// Other calls that change something.
+    pub change: DoorLimit,
+    /// Reads.
+    pub read: DoorLimit,
+    /// Artifacts on their way in or out.
+    pub artifact: DoorLimit,
+    /// Event streams and followed logs; they stay open, so none waits.
+    pub stream: DoorLimit,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            file_urls: FileUrls::Refused,
+            body_bytes: 4 << 20,
+            batch_body_bytes: 64 << 20,
+            artifact_bytes: 16 << 30,
+            body_within: Duration::from_secs(60),
+            stream_heartbeat: Duration::from_secs(15),
+            doors: DoorSettings::default(),
+        }
+    }
+}
+
+impl Default for DoorSettings {
+    fn default() -> Self {
+        let limit = |at_once, queued| DoorLimit { at_once, queued };
+        Self {
+            submit: limit(256, 4_096),
+            batch: limit(4, 64),
+            change: limit(64, 1_024),
+            read: limit(128, 2_048),
+            artifact: limit(32, 256),
+            stream: limit(2_000, 0),
+        }
+    }
+}
