@@ -17,7 +17,7 @@ use crate::output::Format;
 
 /// Submit programs as jobs; Jobyard runs each on some machine, retries what fails, never loses one, and shows what happened.
 #[derive(Debug, Parser)]
-#[command(name = "jobyard", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "jobyard", version, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

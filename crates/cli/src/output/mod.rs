@@ -117,3 +117,6 @@ pub(crate) fn remark(text: &str) {
         complain(&format!("• {}\n", escape(text)));
     }
 }
+
+#[cfg(test)]
+mod tests;
