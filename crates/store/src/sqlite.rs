@@ -19,6 +19,8 @@ mod logs;
 mod migrate;
 mod nodes;
 mod placement;
+#[cfg(test)]
+mod plans;
 mod pools;
 mod readers;
 mod reports;

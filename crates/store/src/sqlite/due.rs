@@ -10,21 +10,24 @@ use crate::SilenceReport;
 use crate::encoding::later_than_any_delay;
 use crate::ledger::{INFORMER, Ledger};
 
+pub(super) const DUE_RUN_AT: &str =
+    "SELECT id FROM job_live WHERE status = 1 AND due_ms <= ?1 ORDER BY due_ms LIMIT ?2";
+pub(super) const DUE_RETRIES: &str =
+    "SELECT id FROM job_live WHERE status = 4 AND due_ms <= ?1 ORDER BY due_ms LIMIT ?2";
+pub(super) const FAR_RETRIES: &str = "SELECT id FROM job_live WHERE status = 4 AND due_ms > ?1 LIMIT ?2";
+pub(super) const EXPIRED: &str = "SELECT id FROM job_live WHERE status IN (1, 2) \
+    AND start_deadline_ms IS NOT NULL AND start_deadline_ms <= ?1 ORDER BY start_deadline_ms LIMIT ?2";
+
 /// Moves due jobs to `waiting`, ends those whose `start_within` is over, and counts both.
 pub(super) fn release(scope: &Scope<'_>, limit: u32) -> Result<u64, Fault> {
     let now = scope.now().0;
     let mut moved = 0;
-    let sql = "SELECT id FROM job_live WHERE status = 1 AND due_ms <= ?1 ORDER BY due_ms LIMIT ?2";
-    let mut due = load::ids(scope, sql, params![now, limit])?;
-    let sql = "SELECT id FROM job_live WHERE status = 4 AND due_ms <= ?1 ORDER BY due_ms LIMIT ?2";
-    due.extend(load::ids(scope, sql, params![now, limit])?);
-    let sql = "SELECT id FROM job_live WHERE status = 4 AND due_ms > ?1 LIMIT ?2";
-    due.extend(load::ids(scope, sql, params![later_than_any_delay(scope.now()).0, limit])?);
+    let mut due = load::ids(scope, DUE_RUN_AT, params![now, limit])?;
+    due.extend(load::ids(scope, DUE_RETRIES, params![now, limit])?);
+    due.extend(load::ids(scope, FAR_RETRIES, params![later_than_any_delay(scope.now()).0, limit])?);
     due.truncate(limit as usize);
     moved += apply_all(scope, &due, &JobEvent::Due)?;
-    let sql = "SELECT id FROM job_live WHERE status IN (1, 2) AND start_deadline_ms IS NOT NULL \
-        AND start_deadline_ms <= ?1 ORDER BY start_deadline_ms LIMIT ?2";
-    let expired = load::ids(scope, sql, params![now, limit])?;
+    let expired = load::ids(scope, EXPIRED, params![now, limit])?;
     moved += apply_all(scope, &expired, &JobEvent::StartDeadlinePassed)?;
     Ok(moved)
 }

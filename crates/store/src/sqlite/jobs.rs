@@ -9,6 +9,12 @@ use super::scope::Scope;
 use crate::encoding::{from_json, inconsistent, policy_of};
 use crate::{AttemptRecord, JobPage, JobQuery, JobRecord};
 
+pub(super) const BY_ID: &str = "SELECT id FROM job WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
+pub(super) const BY_OWNER: &str = "SELECT id FROM job WHERE owner_id = (SELECT owner_id FROM owner WHERE name = ?3) \
+                    AND id < ?1 ORDER BY id DESC LIMIT ?2";
+pub(super) const BY_KEY: &str =
+    "SELECT id FROM job WHERE idempotency_key = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2";
+
 /// How many rows one page looks at, when the filters pass few.
 const SCANNED: usize = 5_000;
 
@@ -121,19 +127,11 @@ fn candidates(scope: &Scope<'_>, query: &JobQuery) -> Result<Scan, Fault> {
     let page = params![below.as_slice(), SCANNED as i64];
     if query.statuses.is_empty() || query.idempotency_key.is_some() {
         let ids = match (&query.idempotency_key, &query.owner) {
-            (Some(key), _) => {
-                let sql =
-                    "SELECT id FROM job WHERE idempotency_key = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2";
-                load::ids(scope, sql, params![below.as_slice(), SCANNED as i64, key])?
-            }
+            (Some(key), _) => load::ids(scope, BY_KEY, params![below.as_slice(), SCANNED as i64, key])?,
             (None, Some(owner)) => {
-                let sql = "SELECT id FROM job WHERE owner_id = (SELECT owner_id FROM owner WHERE name = ?3) \
-                    AND id < ?1 ORDER BY id DESC LIMIT ?2";
-                load::ids(scope, sql, params![below.as_slice(), SCANNED as i64, owner])?
+                load::ids(scope, BY_OWNER, params![below.as_slice(), SCANNED as i64, owner])?
             }
-            (None, None) => {
-                load::ids(scope, "SELECT id FROM job WHERE id < ?1 ORDER BY id DESC LIMIT ?2", page)?
-            }
+            (None, None) => load::ids(scope, BY_ID, page)?,
         };
         return Ok(cut(ids, SCANNED));
     }
@@ -153,25 +151,30 @@ fn candidates(scope: &Scope<'_>, query: &JobQuery) -> Result<Scan, Fault> {
 
 /// The jobs of one status. The numbers are literals, so that the partial indexes are seen.
 fn by_status(scope: &Scope<'_>, status: Status, below: &[u8; 16]) -> Result<Scan, Fault> {
-    let ended = |code: i16| {
-        format!(
-            "SELECT job_id FROM job_end WHERE current AND status = {code} AND job_id < ?1 \
-            ORDER BY job_id DESC LIMIT ?2"
-        )
-    };
     let sql = match status {
         // Waiting jobs are most of the hot table when there are many: read it along its key, without a sort.
         Status::Waiting => return waiting(scope, below),
-        Status::Running => {
-            "SELECT job_id FROM attempt_live WHERE job_id < ?1 ORDER BY job_id DESC LIMIT ?2".to_owned()
-        }
-        Status::Ready | Status::Retry => format!(
-            "SELECT id FROM job_live WHERE status = {} AND id < ?1 ORDER BY id DESC LIMIT ?2",
-            status.code()
-        ),
-        Status::Success | Status::FinalFailed | Status::Cancelled => ended(status.code()),
+        Status::Running => BY_RUNNING.to_owned(),
+        Status::Ready | Status::Retry => outstanding_sql(status),
+        Status::Success | Status::FinalFailed | Status::Cancelled => ended_sql(status),
     };
     Ok(cut(load::ids(scope, &sql, params![below.as_slice(), SCANNED as i64])?, SCANNED))
+}
+
+pub(super) const BY_RUNNING: &str =
+    "SELECT job_id FROM attempt_live WHERE job_id < ?1 ORDER BY job_id DESC LIMIT ?2";
+
+pub(super) fn outstanding_sql(status: Status) -> String {
+    let code = status.code();
+    format!("SELECT id FROM job_live WHERE status = {code} AND id < ?1 ORDER BY id DESC LIMIT ?2")
+}
+
+pub(super) fn ended_sql(status: Status) -> String {
+    let code = status.code();
+    format!(
+        "SELECT job_id FROM job_end WHERE current AND status = {code} AND job_id < ?1 \
+        ORDER BY job_id DESC LIMIT ?2"
+    )
 }
 
 fn waiting(scope: &Scope<'_>, below: &[u8; 16]) -> Result<Scan, Fault> {

@@ -18,6 +18,18 @@ use crate::{Claimed, PlaceSnapshot, Placement, StopOrder};
 /// How many groups a snapshot looks at, so that a pool with absurdly many shapes stays readable.
 const GROUPS: usize = 4_096;
 
+pub(super) const NEXT_GROUP: &str = "SELECT lane, owner_id, shape_id FROM job_live INDEXED BY job_live_claim \
+        WHERE status = 2 AND pool_id = ?1 AND (lane, owner_id, shape_id) > (?2, ?3, ?4) \
+        ORDER BY lane, owner_id, shape_id LIMIT 1";
+pub(super) const HEADS: &str = "SELECT id, owner_id, shape_id, priority, wait_since_ms, avoid_node FROM job_live \
+        INDEXED BY job_live_claim WHERE status = 2 AND pool_id = ?1 AND lane = ?2 AND owner_id = ?3 \
+        AND shape_id = ?4 AND wait_since_ms <= ?5 ORDER BY priority DESC, wait_since_ms, id LIMIT ?6";
+pub(super) const PENDING_STOPS: &str = "SELECT attempt_live.job_id, number, attempt_live.lease_id, attempt_live.node_id, node.session, \
+        node.door, intent, json_extract(job.spec, '$.stop_grace_ms') \
+        FROM job_live INDEXED BY job_live_stop CROSS JOIN attempt_live ON attempt_live.job_id = job_live.id \
+        CROSS JOIN node ON node.node_id = attempt_live.node_id CROSS JOIN job ON job.id = job_live.id \
+        WHERE status = 3 AND intent > 0 ORDER BY job_live.id LIMIT ?1";
+
 /// A (lane, owner, shape) that has waiting jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
@@ -54,10 +66,7 @@ pub(super) fn snapshot(
 
 /// Steps from group to group along the claim index, without reading the jobs between.
 pub(super) fn groups(scope: &Scope<'_>, pool_id: i32) -> Result<Vec<Group>, Fault> {
-    let sql = "SELECT lane, owner_id, shape_id FROM job_live INDEXED BY job_live_claim \
-        WHERE status = 2 AND pool_id = ?1 AND (lane, owner_id, shape_id) > (?2, ?3, ?4) \
-        ORDER BY lane, owner_id, shape_id LIMIT 1";
-    let mut statement = scope.statement(sql)?;
+    let mut statement = scope.statement(NEXT_GROUP)?;
     let mut groups = Vec::new();
     let mut last = Group { lane: -1, owner_id: 0, shape_id: 0 };
     while groups.len() < GROUPS {
@@ -74,10 +83,7 @@ pub(super) fn groups(scope: &Scope<'_>, pool_id: i32) -> Result<Vec<Group>, Faul
 }
 
 fn heads(scope: &Scope<'_>, pool_id: i32, group: Group, limit: u32) -> Result<Vec<QueueHead>, Fault> {
-    let sql = "SELECT id, owner_id, shape_id, priority, wait_since_ms, avoid_node FROM job_live \
-        INDEXED BY job_live_claim WHERE status = 2 AND pool_id = ?1 AND lane = ?2 AND owner_id = ?3 \
-        AND shape_id = ?4 AND wait_since_ms <= ?5 ORDER BY priority DESC, wait_since_ms, id LIMIT ?6";
-    let mut statement = scope.statement(sql)?;
+    let mut statement = scope.statement(HEADS)?;
     let place = params![pool_id, group.lane, group.owner_id, group.shape_id, scope.now().0, limit];
     let rows = statement.query_map(place, head)?;
     let heads = rows.collect::<rusqlite::Result<Vec<Option<QueueHead>>>>()?;
@@ -144,12 +150,7 @@ fn takes_attempts(scope: &Scope<'_>, node_id: NodeId, session: SessionId) -> Res
 
 /// Live attempts that are wanted to stop, with where to push that.
 pub(super) fn pending_stops(scope: &Scope<'_>, limit: u32) -> Result<Vec<StopOrder>, Fault> {
-    let sql = "SELECT attempt_live.job_id, number, attempt_live.lease_id, attempt_live.node_id, node.session, \
-        node.door, intent, json_extract(job.spec, '$.stop_grace_ms') \
-        FROM job_live INDEXED BY job_live_stop CROSS JOIN attempt_live ON attempt_live.job_id = job_live.id \
-        CROSS JOIN node ON node.node_id = attempt_live.node_id CROSS JOIN job ON job.id = job_live.id \
-        WHERE status = 3 AND intent > 0 ORDER BY job_live.id LIMIT ?1";
-    let mut statement = scope.statement(sql)?;
+    let mut statement = scope.statement(PENDING_STOPS)?;
     let rows = statement.query_map([limit], stop_order)?;
     let orders = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     Ok(orders.into_iter().flatten().collect())

@@ -8,11 +8,13 @@ use super::load;
 use super::scope::Scope;
 use crate::{Cutoffs, Removed};
 
+/// In no order: sorting would read all that is old for each batch.
+pub(super) const OLD_JOBS: &str =
+    "SELECT job_id FROM job_end WHERE current AND status IN (5, 6, 7) AND finished_ms < ?1 LIMIT ?2";
+
 /// Removes at most `limit` of each.
 pub(super) fn remove_old(scope: &Scope<'_>, cutoffs: Cutoffs, limit: u32) -> Result<Removed, Fault> {
-    let sql = "SELECT job_id FROM job_end WHERE current AND status IN (5, 6, 7) AND finished_ms < ?1 \
-        ORDER BY finished_ms LIMIT ?2";
-    let old = load::ids(scope, sql, params![cutoffs.jobs.0, limit])?;
+    let old = load::ids(scope, OLD_JOBS, params![cutoffs.jobs.0, limit])?;
     for job_id in &old {
         remove_job(scope, *job_id)?;
     }

@@ -32,6 +32,15 @@ pub(super) fn summary(scope: &Scope<'_>) -> Result<Summary, Fault> {
 
 /// Counts to the bound. The numbers are literals, so that the partial indexes are seen.
 fn count(scope: &Scope<'_>, status: Status) -> Result<StatusCount, Fault> {
+    let sql = count_sql(status);
+    let bound = i64::try_from(COUNT_BOUND).unwrap_or(i64::MAX);
+    let day_ago = scope.now().0 - DAY_MS;
+    let counted: i64 = scope.statement(&sql)?.query_row(params![bound + 1, day_ago], |row| row.get(0))?;
+    let counted = amount(counted);
+    Ok(StatusCount { status, count: counted.min(COUNT_BOUND), capped: counted > COUNT_BOUND })
+}
+
+pub(super) fn count_sql(status: Status) -> String {
     let code = status.code();
     let rows = match status {
         Status::Running => "SELECT 1 FROM attempt_live WHERE ?2 IS NOT NULL".to_owned(),
@@ -42,12 +51,7 @@ fn count(scope: &Scope<'_>, status: Status) -> Result<StatusCount, Fault> {
             format!("SELECT 1 FROM job_end WHERE current AND status = {code} AND finished_ms > ?2")
         }
     };
-    let sql = format!("SELECT count(*) FROM ({rows} LIMIT ?1)");
-    let bound = i64::try_from(COUNT_BOUND).unwrap_or(i64::MAX);
-    let day_ago = scope.now().0 - DAY_MS;
-    let counted: i64 = scope.statement(&sql)?.query_row(params![bound + 1, day_ago], |row| row.get(0))?;
-    let counted = amount(counted);
-    Ok(StatusCount { status, count: counted.min(COUNT_BOUND), capped: counted > COUNT_BOUND })
+    format!("SELECT count(*) FROM ({rows} LIMIT ?1)")
 }
 
 /// The oldest of each group and priority is an index step away; the oldest of all is among those.

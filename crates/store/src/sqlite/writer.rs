@@ -272,3 +272,140 @@ fn answer(group: Vec<Box<dyn Call>>, fate: &Fate) {
         call.answer(fate);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use jobyard_model::Timestamp;
+    use tempfile::TempDir;
+
+    use super::super::connection::{lock, open_writer};
+    use super::*;
+    use crate::encoding::inconsistent;
+    use crate::wake::WakeTopic;
+
+    struct Ticks(AtomicU64);
+
+    impl Clock for Ticks {
+        fn now(&self) -> Timestamp {
+            Timestamp(i64::try_from(self.0.fetch_add(1, Ordering::Relaxed)).unwrap())
+        }
+    }
+
+    fn start(directory: &TempDir) -> (Arc<Writer>, Arc<Wakers>) {
+        let path = directory.path().join("jobyard.db");
+        let lock = lock(&path).unwrap();
+        let connection = open_writer(&path, None).unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE parent (n INTEGER PRIMARY KEY) STRICT;
+                 CREATE TABLE noted (n INTEGER, parent INTEGER REFERENCES parent (n) DEFERRABLE INITIALLY DEFERRED) STRICT;",
+            )
+            .unwrap();
+        let wakers = Arc::new(Wakers::new());
+        let settings = Settings {
+            clock: Arc::new(Ticks(AtomicU64::new(1))),
+            leases: LeaseSettings::default(),
+            max_unended_per_owner: 1,
+            wakers: Arc::clone(&wakers),
+        };
+        (Arc::new(Writer::start(connection, lock, settings).unwrap()), wakers)
+    }
+
+    /// Keeps the writer busy until told, so that what is queued meanwhile becomes one group.
+    fn hold(writer: &Arc<Writer>) -> (tokio::task::JoinHandle<()>, Sender<()>, Receiver<()>) {
+        let (release, released) = channel::<()>();
+        let (begin, begun) = channel::<()>();
+        let writer = Arc::clone(writer);
+        let held = tokio::spawn(async move {
+            let wait = move |_: &Scope<'_>| {
+                begin.send(()).unwrap();
+                released.recv().unwrap();
+                Ok(())
+            };
+            writer.write("holding", wait).await.unwrap();
+        });
+        (held, release, begun)
+    }
+
+    async fn noted(writer: &Writer) -> Vec<i64> {
+        let read = |scope: &Scope<'_>| {
+            let mut statement = scope.statement("SELECT n FROM noted ORDER BY n")?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<Vec<i64>>>()?)
+        };
+        writer.write("reading", read).await.unwrap()
+    }
+
+    /// Queues the notes behind a held writer, lets go, and gives back each one's answer.
+    async fn as_one_group(
+        writer: &Arc<Writer>,
+        note: fn(&Scope<'_>, i64) -> Result<(), Fault>,
+    ) -> Vec<Result<(), StoreError>> {
+        let (held, release, begun) = hold(writer);
+        tokio::task::spawn_blocking(move || begun.recv().unwrap()).await.unwrap();
+        let queue = writer.queue.lock().unwrap().clone().unwrap();
+        let mut calls = Vec::new();
+        for number in 1..=3 {
+            let room = queue.capacity();
+            let writer = Arc::clone(writer);
+            calls.push(tokio::spawn(async move {
+                writer.write("noting", move |scope| note(scope, number)).await
+            }));
+            while queue.capacity() == room {
+                tokio::task::yield_now().await;
+            }
+        }
+        drop(queue);
+        release.send(()).unwrap();
+        held.await.unwrap();
+        let mut answers = Vec::new();
+        for call in calls {
+            answers.push(call.await.unwrap());
+        }
+        answers
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_call_that_fails_takes_nothing_of_the_others_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let (writer, wakers) = start(&directory);
+        let woken = wakers.subscribe(WakeTopic::Logs);
+        let answers = as_one_group(&writer, |scope, number| {
+            scope.execute("INSERT INTO noted (n) VALUES (?1)", [number])?;
+            if number == 2 {
+                scope.wake(WakeTopic::Logs);
+                return Err(inconsistent("noted", number, "refused after the write").into());
+            }
+            Ok(())
+        })
+        .await;
+        assert!(answers[0].is_ok() && answers[2].is_ok());
+        assert!(matches!(answers[1], Err(StoreError::Inconsistent { .. })));
+        assert_eq!(noted(&writer).await, [1, 3]);
+        assert!(!woken.has_changed().unwrap(), "a call that was taken back woke somebody");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_commit_that_fails_acknowledges_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let (writer, wakers) = start(&directory);
+        let woken = wakers.subscribe(WakeTopic::Logs);
+        let answers = as_one_group(&writer, |scope, number| {
+            scope.wake(WakeTopic::Logs);
+            // Only the commit finds that there is no such parent.
+            let parent = (number == 3).then_some(99);
+            scope.execute("INSERT INTO noted (n, parent) VALUES (?1, ?2)", (number, parent))?;
+            Ok(())
+        })
+        .await;
+        assert!(
+            answers.iter().all(|answer| matches!(answer, Err(StoreError::Statement { .. }))),
+            "{answers:?}"
+        );
+        assert!(noted(&writer).await.is_empty());
+        assert!(!woken.has_changed().unwrap(), "nothing was committed, but somebody was woken");
+    }
+}

@@ -43,7 +43,7 @@ CREATE TABLE job (
   CONSTRAINT job_id_bytes CHECK (length(id) = 16)
 ) STRICT;
 CREATE INDEX job_owner ON job (owner_id, id);
-CREATE INDEX job_key ON job (idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX job_key ON job (idempotency_key, id) WHERE idempotency_key IS NOT NULL;
 
 -- Hot: one narrow row for each job that is not over. All that its transitions need, no payload.
 CREATE TABLE job_live (
@@ -87,8 +87,9 @@ CREATE TABLE job_live (
 CREATE INDEX job_live_claim ON job_live (pool_id, lane, owner_id, shape_id, priority DESC, wait_since_ms, id)
   WHERE status = 2;
 -- By status first: what a step back of the clock left far in the future is looked for among retries only.
-CREATE INDEX job_live_due ON job_live (status, due_ms) WHERE status IN (1, 4);
-CREATE INDEX job_live_outstanding ON job_live (status, id) WHERE status IN (1, 4);
+-- `OR`, since SQLite does not see that `status = 1` implies `status IN (1, 4)`.
+CREATE INDEX job_live_due ON job_live (status, due_ms) WHERE status = 1 OR status = 4;
+CREATE INDEX job_live_outstanding ON job_live (status, id) WHERE status = 1 OR status = 4;
 CREATE INDEX job_live_start_deadline ON job_live (start_deadline_ms)
   WHERE status IN (1, 2) AND start_deadline_ms IS NOT NULL;
 CREATE INDEX job_live_stop ON job_live (id) WHERE status = 3 AND intent > 0;
