@@ -6,6 +6,8 @@
 //! three standard ones, which it replaces.
 
 mod child;
+#[cfg(not(test))]
+mod entry;
 mod image;
 mod init;
 mod spawn;

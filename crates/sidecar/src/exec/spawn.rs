@@ -34,12 +34,12 @@ pub(crate) fn spawn(image: &Image) -> Result<Spawned, Failure> {
             let (pid, report) = spawn_namespace(image, ends, user_namespace)?;
             (pid, Some(report))
         }
-        Containment::Cgroup | Containment::Subreaper => (spawn_directly(image, ends)?, None),
+        Containment::Cgroup | Containment::Subreaper => (spawn_directly(image, &ends)?, None),
     };
     Ok(Spawned { pid, stdout, stderr, failed, report })
 }
 
-fn spawn_directly(image: &Image, ends: ChildEnds) -> Result<i32, Failure> {
+fn spawn_directly(image: &Image, ends: &ChildEnds) -> Result<i32, Failure> {
     let leaf = image.unified.as_ref().and_then(|leaf| {
         // A leaf that can't be opened can't be joined either; the child reports it.
         rustix::fs::open(leaf.as_c_str(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
@@ -48,7 +48,7 @@ fn spawn_directly(image: &Image, ends: ChildEnds) -> Result<i32, Failure> {
     // SAFETY: the sidecar has one thread, and the child ends in become_program.
     let forked = unsafe { sys::clone_process(0, leaf.as_ref().map(AsFd::as_fd)) };
     match forked.map_err(|error| Failure::new(Stage::Namespace, &error))? {
-        (Forked::Child, joined) => become_program(image, &ends, joined),
+        (Forked::Child, joined) => become_program(image, ends, joined),
         (Forked::Parent(pid), _) => Ok(pid),
     }
 }

@@ -151,9 +151,9 @@ pub(crate) fn exit_now(status: i32) -> ! {
     unsafe { _exit(status) }
 }
 
-/// All signals handled as if nobody had ever touched them: std ignores SIGPIPE, a parent may have ignored more.
+/// All signals handled as if nobody had ever touched them: what a parent ignores stays ignored through an execve.
 pub(crate) fn reset_signals() {
-    for number in 1..=64 {
+    for number in 1..=31 {
         // SAFETY: no handler is installed, and KILL and STOP merely refuse.
         unsafe { signal(number, SIG_DFL) };
     }

@@ -253,7 +253,6 @@ pub(crate) struct Done {
     pub(crate) record: ExitRecord,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    pub(crate) records: usize,
 }
 
 impl Live {
@@ -282,7 +281,7 @@ impl Live {
     }
 
     pub(crate) fn clear_up(self, record: ExitRecord) -> Done {
-        let (stdout, stderr, records) = read_log(&self.plan.log.path);
+        let (stdout, stderr) = read_log(&self.plan.log.path);
         cleanup(&self.plan).unwrap();
         cleanup(&self.plan).unwrap();
         assert!(!self.plan.scratch.as_ref().unwrap().exists());
@@ -291,7 +290,7 @@ impl Live {
         }
         self.directory.remove().unwrap();
         self.directory.remove().unwrap();
-        Done { record, stdout, stderr, records }
+        Done { record, stdout, stderr }
     }
 }
 
@@ -302,17 +301,16 @@ pub(crate) fn assert_no_member(plan: &ExecPlan) {
     }
 }
 
-/// stdout, stderr, and the number of records.
-pub(crate) fn read_log(path: &Path) -> (Vec<u8>, Vec<u8>, usize) {
-    let (mut stdout, mut stderr, mut count) = (Vec::new(), Vec::new(), 0);
-    let Ok(mut reader) = LogReader::open(path, 0) else { return (stdout, stderr, 0) };
+/// stdout and stderr.
+pub(crate) fn read_log(path: &Path) -> (Vec<u8>, Vec<u8>) {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let Ok(mut reader) = LogReader::open(path, 0) else { return (stdout, stderr) };
     loop {
         let batch = reader.next_batch().unwrap();
         if batch.is_empty() {
-            return (stdout, stderr, count);
+            return (stdout, stderr);
         }
         for record in batch {
-            count += 1;
             match record.stream {
                 Stream::Stdout => stdout.extend_from_slice(record.bytes),
                 Stream::Stderr => stderr.extend_from_slice(record.bytes),
