@@ -24,12 +24,16 @@ struct Server {
 
 impl Server {
     fn config(&self) -> PostgresConfig {
-        PostgresConfig { max_unended_per_owner: MAX_UNENDED, ..PostgresConfig::new(self.cluster.url("postgres")) }
+        PostgresConfig {
+            max_unended_per_owner: MAX_UNENDED,
+            ..PostgresConfig::new(self.cluster.url("postgres"))
+        }
     }
 
     /// As a person at a prompt.
     async fn sql(&self, sql: &str) -> Vec<String> {
-        let (client, connection) = tokio_postgres::connect(&self.cluster.url("postgres"), NoTls).await.unwrap();
+        let (client, connection) =
+            tokio_postgres::connect(&self.cluster.url("postgres"), NoTls).await.unwrap();
         let connection = tokio::spawn(connection);
         let answer = client.simple_query(sql).await.unwrap();
         drop(client);

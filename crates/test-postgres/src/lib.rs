@@ -54,19 +54,7 @@ impl Cluster {
             chown(folder.path(), Some(account.user_id), Some(account.group_id))?;
         }
         let mut cluster = Self { folder, binaries, account, server: None };
-        let mut initdb = cluster.command("initdb");
-        initdb.args([
-            "--pgdata=data",
-            "--auth=trust",
-            "--username=postgres",
-            "--no-sync",
-            "--no-instructions",
-        ]);
-        initdb.args(["--encoding=UTF8", "--locale=C.UTF-8"]);
-        let done = initdb.output()?;
-        if !done.status.success() {
-            return Err(io::Error::other(String::from_utf8_lossy(&done.stderr).into_owned()));
-        }
+        cluster.copy_template()?;
         cluster.start()?;
         Ok(cluster)
     }
@@ -138,6 +126,25 @@ impl Cluster {
         self.command_at(&self.binaries.join(program))
     }
 
+    /// `initdb` takes seconds, copying what it made does not: the first cluster on a machine leaves its empty data
+    /// directory to all others, under a name of its own in the folder for temporary files.
+    fn copy_template(&self) -> io::Result<()> {
+        let name = self.binaries.to_string_lossy().replace('/', "-");
+        let account = self.account.map_or(String::from("own"), |account| account.user_id.to_string());
+        let template = std::env::temp_dir().join(format!("jobyard-test-postgres{name}-{account}"));
+        if !template.exists() {
+            let mut initdb = self.command("initdb");
+            initdb.args(["--pgdata=data", "--auth=trust", "--username=postgres", "--no-sync"]);
+            initdb.args(["--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"]);
+            succeed(&mut initdb)?;
+            // Whoever comes second finds the name taken, and keeps what it made for itself.
+            if std::fs::rename(self.folder.path().join("data"), &template).is_err() {
+                return Ok(());
+            }
+        }
+        succeed(self.command_at(Path::new("/bin/cp")).args(["-a", "--"]).arg(template).arg("data"))
+    }
+
     fn command_at(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path()).env("PGHOST", self.folder.path()).env("PGUSER", "postgres");
@@ -159,6 +166,14 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         // The folder goes next; a server that could not be waited for finds it gone and ends.
         let _ = self.stop_immediate();
+    }
+}
+
+fn succeed(command: &mut Command) -> io::Result<()> {
+    let done = command.output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&done.stderr).into_owned())),
     }
 }
 

@@ -17,27 +17,40 @@ use crate::{EventCursor, EventFilter, EventPage, EventRecord, StoreError};
 /// How many events one page looks at, when a filter passes few.
 const SCANNED: u32 = 5_000;
 
-// One snapshot for all of it: the horizon is that of the events beside it. `job` is joined for filters only.
-const OF_ALL: &str = "WITH horizon AS MATERIALIZED (
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin)
-  SELECT horizon.xmin, floor.transaction, floor.number, event.transaction, event.number, event.at_ms, event.job_id,
-    event.attempt, event.who, event.from_, event.to_, event.why,
-    $4::jsonb IS NULL OR EXISTS (SELECT 1 FROM job WHERE job.id = event.job_id AND job.spec @> $4)
-  FROM horizon CROSS JOIN event_floor floor LEFT JOIN LATERAL (
-    SELECT * FROM event e WHERE (e.transaction, e.number) > ($1, $2) AND e.transaction < horizon.xmin
-    ORDER BY e.transaction, e.number LIMIT $3) event ON true
-  ORDER BY event.transaction, event.number";
-const OF_JOB: &str = "WITH horizon AS MATERIALIZED (
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin)
-  SELECT horizon.xmin, floor.transaction, floor.number, event.transaction, event.number, event.at_ms, event.job_id,
-    event.attempt, event.who, event.from_, event.to_, event.why,
-    $4::jsonb IS NULL OR EXISTS (SELECT 1 FROM job WHERE job.id = event.job_id AND job.spec @> $4)
-  FROM horizon CROSS JOIN event_floor floor LEFT JOIN LATERAL (
-    SELECT * FROM event e WHERE e.job_id = $5 AND (e.transaction, e.number) > ($1, $2)
-      AND e.transaction < horizon.xmin
-    ORDER BY e.transaction, e.number LIMIT $3) event ON true
-  ORDER BY event.transaction, event.number";
-const HEAD: &str = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+/// Where the reading ends: one snapshot for the horizon, the newest event below it, and what follows in the statement.
+macro_rules! horizon {
+    () => {
+        "WITH horizon AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin),
+        ends AS MATERIALIZED (
+          SELECT horizon.xmin, floor.transaction AS floor_transaction, floor.number AS floor_number,
+            newest.transaction AS newest_transaction, newest.number AS newest_number
+          FROM horizon CROSS JOIN event_floor floor LEFT JOIN LATERAL (
+            SELECT e.transaction, e.number FROM event e WHERE e.transaction < horizon.xmin
+            ORDER BY e.transaction DESC, e.number DESC LIMIT 1) newest ON true)
+        SELECT ends.floor_transaction, ends.floor_number, ends.newest_transaction, ends.newest_number"
+    };
+}
+
+/// The events themselves; `job` is looked at for filters only.
+macro_rules! events {
+    ($of:literal) => {
+        concat!(
+            horizon!(),
+            ", event.transaction, event.number, event.at_ms, event.job_id, event.attempt, event.who, event.from_,
+            event.to_, event.why,
+            $4::jsonb IS NULL OR EXISTS (SELECT 1 FROM job WHERE job.id = event.job_id AND job.spec @> $4)
+            FROM ends LEFT JOIN LATERAL (
+              SELECT * FROM event e WHERE ",
+            $of,
+            "(e.transaction, e.number) > ($1, $2) AND e.transaction < ends.xmin
+              ORDER BY e.transaction, e.number LIMIT $3) event ON true
+            ORDER BY event.transaction, event.number"
+        )
+    };
+}
+const OF_ALL: &str = events!("");
+const OF_JOB: &str = events!("e.job_id = $5 AND ");
+const HEAD: &str = concat!(horizon!(), " FROM ends");
 
 /// Events after the cursor.
 pub(super) async fn after(
@@ -71,15 +84,16 @@ async fn try_after(
     };
     let [rows] = core.database.read(query).await?;
     let scan = Scan::read(&rows)?;
-    // A cursor beyond the horizon is another datastore's: this one never handed it out.
-    if cursor > scan.horizon {
-        return Ok(EventPage { items: Vec::new(), next: scan.horizon, expired: true });
+    // A cursor beyond the newest is another datastore's: this one never handed it out.
+    if cursor > scan.ends.newest {
+        return Ok(EventPage { items: Vec::new(), next: scan.ends.newest, expired: true });
     }
     // A job's own events are kept as long as the job.
-    let expired = filter.job_id.is_none() && cursor < scan.floor;
+    let expired = filter.job_id.is_none() && cursor < scan.ends.floor;
     let whole = scan.events.len() < scanned as usize;
     let last = scan.events.last().map_or(cursor, |(event, _)| event.cursor);
-    let mut page = EventPage { items: Vec::new(), next: if whole { scan.horizon } else { last }, expired };
+    let mut page =
+        EventPage { items: Vec::new(), next: if whole { scan.ends.newest } else { last }, expired };
     for (event, passes) in scan.events {
         if passes {
             page.items.push(event);
@@ -105,22 +119,37 @@ fn contained(filter: &EventFilter) -> Option<Value> {
 }
 
 struct Scan {
-    /// Everything below is there to be read.
-    horizon: EventCursor,
-    /// Up to here events may be gone.
-    floor: EventCursor,
+    ends: Ends,
     /// Each with whether it passes the filter.
     events: Vec<(EventRecord, bool)>,
 }
 
+/// What there is to be read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ends {
+    /// Up to here events may be gone.
+    floor: EventCursor,
+    /// The newest below which nothing can appear any more, removed ones included.
+    newest: EventCursor,
+}
+
+impl Ends {
+    fn read(columns: &mut Columns<'_>) -> Result<Self, Fault> {
+        let floor = EventCursor { transaction: amount(columns.take()?), number: columns.take()? };
+        let newest = match (columns.take::<Option<i64>>()?, columns.take::<Option<i64>>()?) {
+            (Some(transaction), Some(number)) => EventCursor { transaction: amount(transaction), number },
+            _ => EventCursor::default(),
+        };
+        Ok(Self { floor, newest: newest.max(floor) })
+    }
+}
+
 impl Scan {
     fn read(rows: &Rows) -> Result<Self, Fault> {
-        let mut scan =
-            Self { horizon: EventCursor::default(), floor: EventCursor::default(), events: Vec::new() };
+        let mut scan = Self { ends: Ends::default(), events: Vec::new() };
         for row in rows {
             let mut columns = Columns::of(row);
-            scan.horizon = EventCursor { transaction: amount(columns.take()?), number: 0 };
-            scan.floor = EventCursor { transaction: amount(columns.take()?), number: columns.take()? };
+            scan.ends = Ends::read(&mut columns)?;
             let Some(transaction) = columns.take::<Option<i64>>()? else { break };
             let event = EventRecord {
                 cursor: EventCursor { transaction: amount(transaction), number: columns.take()? },
@@ -138,15 +167,15 @@ impl Scan {
     }
 }
 
-/// The cursor below which all is there to be read.
+/// The cursor after the newest event that can be read.
 pub(super) async fn head(core: &Core) -> Result<EventCursor, StoreError> {
     try_head(core).await.map_err(|fault| fault.during("looking for the newest event"))
 }
 
 async fn try_head(core: &Core) -> Result<EventCursor, Fault> {
     let [rows] = core.database.read(|| [Query::new(HEAD)]).await?;
-    Ok(match rows.first() {
-        Some(row) => EventCursor { transaction: amount(Columns::of(row).take()?), number: 0 },
-        None => EventCursor::default(),
-    })
+    match rows.first() {
+        Some(row) => Ok(Ends::read(&mut Columns::of(row))?.newest),
+        None => Ok(EventCursor::default()),
+    }
 }

@@ -48,9 +48,9 @@ const HEARTBEAT: &str = "WITH was AS MATERIALIZED (
 const FIND: &str = "SELECT 1 FROM node WHERE node_id = $1";
 
 // Opening a node also says that an operator has looked at its quarantine.
-const SET_GATE: &str = "UPDATE node SET gate = $2,
-    quarantined = CASE WHEN $2 = 0 THEN NULL ELSE quarantined END,
-    previous_boot_id = CASE WHEN $2 = 0 THEN NULL ELSE previous_boot_id END
+const SET_GATE: &str = "UPDATE node SET gate = $2::smallint,
+    quarantined = CASE WHEN $2::smallint = 0 THEN NULL ELSE quarantined END,
+    previous_boot_id = CASE WHEN $2::smallint = 0 THEN NULL ELSE previous_boot_id END
   WHERE node_id = $1 RETURNING 1";
 
 const STATES: &str = "SELECT node.node_id, node.session, node.name, pool.name, node.cpu_milli, node.memory_bytes,

@@ -17,14 +17,14 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 // Each counts along its own index and stops at the bound.
 const COUNTS: &str =
     "SELECT 1::smallint, (SELECT count(*) FROM (SELECT 1 FROM job_live WHERE status = 1 LIMIT $1) n)
-  UNION ALL SELECT 2, (SELECT count(*) FROM (SELECT 1 FROM job_live WHERE status = 2 LIMIT $1) n)
-  UNION ALL SELECT 3, (SELECT count(*) FROM (SELECT 1 FROM attempt_live LIMIT $1) n)
-  UNION ALL SELECT 4, (SELECT count(*) FROM (SELECT 1 FROM job_live WHERE status = 4 LIMIT $1) n)
-  UNION ALL SELECT 5, (SELECT count(*) FROM (SELECT 1 FROM job_end
+  UNION ALL SELECT 2::smallint, (SELECT count(*) FROM (SELECT 1 FROM job_live WHERE status = 2 LIMIT $1) n)
+  UNION ALL SELECT 3::smallint, (SELECT count(*) FROM (SELECT 1 FROM attempt_live LIMIT $1) n)
+  UNION ALL SELECT 4::smallint, (SELECT count(*) FROM (SELECT 1 FROM job_live WHERE status = 4 LIMIT $1) n)
+  UNION ALL SELECT 5::smallint, (SELECT count(*) FROM (SELECT 1 FROM job_end
     WHERE current AND status = 5 AND finished_ms > (SELECT jobyard_now()) - $2 LIMIT $1) n)
-  UNION ALL SELECT 6, (SELECT count(*) FROM (SELECT 1 FROM job_end
+  UNION ALL SELECT 6::smallint, (SELECT count(*) FROM (SELECT 1 FROM job_end
     WHERE current AND status = 6 AND finished_ms > (SELECT jobyard_now()) - $2 LIMIT $1) n)
-  UNION ALL SELECT 7, (SELECT count(*) FROM (SELECT 1 FROM job_end
+  UNION ALL SELECT 7::smallint, (SELECT count(*) FROM (SELECT 1 FROM job_end
     WHERE current AND status = 7 AND finished_ms > (SELECT jobyard_now()) - $2 LIMIT $1) n)";
 
 // The oldest of each (group, priority) is an index step away, and the oldest of all is among those.

@@ -45,7 +45,7 @@ const INSERT_JOBS: &str = "INSERT INTO job_live (id, status, kind, pool_id, shap
   SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::int[], $5::int[], $6::int[], $7::smallint[],
     $8::smallint[], $9::bigint[], $10::bigint[], $11::boolean[], $12::bigint[], $13::int[], $14::uuid[],
     $15::smallint[], $16::int[], $17::int[], $18::int[], $19::bigint[], $20::int[], $21::int[], $22::uuid[],
-    $23::bigint[], $24::bigint[], $25::text[], $26::bigint[], $27::boolean[], $28::bigint[])";
+    $23::int[], $24::bigint[], $25::text[], $26::bigint[], $27::boolean[], $28::bigint[])";
 
 const UPDATE_ATTEMPTS: &str = "WITH changed AS (
   UPDATE attempt_live SET phase = new.phase, accepted_ms = new.accepted_ms, started_ms = new.started_ms,

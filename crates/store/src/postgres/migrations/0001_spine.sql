@@ -78,7 +78,7 @@ CREATE TABLE job_live (
   platform_failures int NOT NULL,
   unpaid_in_row int NOT NULL,
   evictions int NOT NULL,
-  max_retries bigint NOT NULL,
+  max_retries int NOT NULL,
   backoff_ms bigint NOT NULL,
   wait_since_ms bigint,                 -- its place in the queue; in the future while it backs off
   due_ms bigint,                        -- `run_at`, or the end of the delay after a failure
