@@ -88,7 +88,7 @@ impl QueryReader {
         for text in self.all(name) {
             match text.split_once(':') {
                 Some((first, second)) if !first.is_empty() => {
-                    pairs.push((first.to_owned(), second.to_owned()))
+                    pairs.push((first.to_owned(), second.to_owned()));
                 }
                 _ => self.refuse(name, FaultCode::Invalid, format!("expected {expected}")),
             }

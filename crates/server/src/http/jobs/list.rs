@@ -82,7 +82,7 @@ fn statuses(reader: &mut QueryReader) -> Vec<Status> {
     for part in reader.text("status").iter().flat_map(|text| text.split(',')) {
         match part.trim().parse() {
             Ok::<Status, String>(status) => statuses.push(status),
-            Err(detail) => reader.refuse("status", FaultCode::Invalid, String::from(detail)),
+            Err(detail) => reader.refuse("status", FaultCode::Invalid, detail),
         }
     }
     statuses

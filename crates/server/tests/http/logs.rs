@@ -1,0 +1,153 @@
+//! Logs over HTTP.
+
+use jobyard_store::LogStream::{Stderr, Stdout};
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::support::{Caller, Hand, Reply, TestServer, fine, in_time};
+
+async fn read(caller: &Caller<'_>, path: &str) -> String {
+    let response = caller.call(Method::GET, path).send().await.expect("an answer");
+    assert_eq!(response.status(), StatusCode::OK, "{path}");
+    assert_eq!(response.headers()["content-type"], "application/octet-stream");
+    assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+    String::from_utf8(response.bytes().await.expect("a body").to_vec()).expect("text")
+}
+
+#[tokio::test]
+async fn a_log_is_read_whole_by_stream_by_range_and_by_its_last_lines() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let hand = Hand::register(&server).await;
+    let held = hand.run(caller.submit(fine()).await).await;
+    hand.log(held, Stdout, 0, "one\ntwo\n").await;
+    hand.log(held, Stderr, 0, "oops\n").await;
+    hand.log(held, Stdout, 8, "three\nfo").await;
+    hand.log(held, Stdout, 16, "ur").await;
+    hand.exit(held, 0).await;
+    for (query, expected) in [
+        ("", "one\ntwo\noops\nthree\nfour"),
+        ("stream=stdout", "one\ntwo\nthree\nfour"),
+        ("stream=stderr", "oops\n"),
+        ("stream=stdout&from=4", "two\nthree\nfour"),
+        ("stream=stdout&from=4&to=7", "two"),
+        ("stream=stdout&from=6&to=15", "o\nthree\nf"),
+        ("stream=stdout&from=18", ""),
+        ("stream=stdout&from=1000", ""),
+        ("stream=stdout&from=3&to=3", ""),
+        ("tail=0", ""),
+        ("tail=1", "four"),
+        ("tail=2", "three\nfour"),
+        ("tail=3", "oops\nthree\nfour"),
+        ("tail=100", "one\ntwo\noops\nthree\nfour"),
+        ("stream=stderr&tail=1", "oops\n"),
+        ("stream=stdout&tail=2", "three\nfour"),
+        ("attempt=1", "one\ntwo\noops\nthree\nfour"),
+        ("since=2026-05-01T08:00:00Z", "one\ntwo\noops\nthree\nfour"),
+        ("since=2026-05-01T08:00:01Z", ""),
+        ("follow=true", "one\ntwo\noops\nthree\nfour"),
+        ("follow=true&tail=1", "four"),
+    ] {
+        assert_eq!(
+            read(&caller, &format!("/api/v1/jobs/{}/logs?{query}", held.job_id)).await,
+            expected,
+            "{query}"
+        );
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn offsets_need_one_stream_and_bad_parameters_are_named() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let id = caller.submit(fine()).await;
+    for (query, pointer, code) in [
+        ("from=1", "?from", "not_allowed"),
+        ("to=1", "?to", "not_allowed"),
+        ("stream=both&from=1", "?from", "not_allowed"),
+        ("stream=stdout&from=1&tail=1", "?from", "not_allowed"),
+        ("stream=stdout&from=5&to=4", "?to", "out_of_range"),
+        ("stream=stdlog", "?stream", "invalid"),
+        ("attempt=0", "?attempt", "out_of_range"),
+        ("attempt=x", "?attempt", "out_of_range"),
+        ("tail=-1", "?tail", "out_of_range"),
+        ("tail=10001", "?tail", "out_of_range"),
+        ("follow=yes", "?follow", "invalid"),
+        ("since=now", "?since", "invalid"),
+    ] {
+        let reply = caller.get(&format!("/api/v1/jobs/{id}/logs?{query}")).await;
+        let reply = reply.expect(StatusCode::BAD_REQUEST, "invalid_request");
+        assert!(reply.names(pointer, code), "{query}: {}", reply.body);
+    }
+    let reply = caller.get(&format!("/api/v1/jobs/{id}/logs?attempt=1")).await;
+    reply.expect(StatusCode::NOT_FOUND, "not_found");
+    assert_eq!(read(&caller, &format!("/api/v1/jobs/{id}/logs")).await, "", "no attempt yet");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_followed_log_waits_for_the_first_attempt_and_ends_with_it() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let id = caller.submit(fine()).await;
+    let call = caller.call(Method::GET, &format!("/api/v1/jobs/{id}/logs?follow=true"));
+    let mut response = in_time("the head", call.send()).await.expect("an answer");
+    let hand = Hand::register(&server).await;
+    let held = hand.run(id).await;
+    hand.log(held, Stdout, 0, "first\n").await;
+    let piece = in_time("the first line", response.chunk()).await.expect("no break").expect("a piece");
+    assert_eq!(piece, "first\n");
+    hand.log(held, Stdout, 6, "last words").await;
+    hand.exit(held, 0).await;
+    let mut rest = Vec::new();
+    while let Some(piece) = in_time("the rest", response.chunk()).await.expect("no break") {
+        rest.extend_from_slice(&piece);
+    }
+    assert_eq!(rest, b"last words");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn each_attempt_has_a_log_of_its_own() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let hand = Hand::register(&server).await;
+    let id = caller.submit(json!({"command": ["false"], "max_retries": 0})).await;
+    let first = hand.run(id).await;
+    hand.log(first, Stdout, 0, "one").await;
+    hand.exit(first, 1).await;
+    caller.post(&format!("/api/v1/jobs/{id}/retry"), &json!({"after_attempt": 1})).await.ok();
+    let second = hand.run(id).await;
+    hand.log(second, Stdout, 0, "two").await;
+    let path = format!("/api/v1/jobs/{id}/logs");
+    assert_eq!(read(&caller, &path).await, "two");
+    assert_eq!(read(&caller, &format!("{path}?attempt=1")).await, "one");
+    // The first attempt is over: following it ends, though the job runs.
+    assert_eq!(in_time("the end", read(&caller, &format!("{path}?attempt=1&follow=true"))).await, "one");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_long_log_comes_whole() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let hand = Hand::register(&server).await;
+    let held = hand.run(caller.submit(fine()).await).await;
+    let mut expected = String::new();
+    for n in 0..300 {
+        let line = format!("line {n} {}\n", "x".repeat(50));
+        hand.log(held, Stdout, expected.len() as u64, &line).await;
+        expected.push_str(&line);
+    }
+    let path = format!("/api/v1/jobs/{}/logs", held.job_id);
+    assert_eq!(read(&caller, &path).await, expected);
+    let last: String = expected.split_inclusive('\n').skip(100).collect();
+    assert_eq!(read(&caller, &format!("{path}?tail=200")).await, last);
+    let response = caller.call(Method::GET, &format!("{path}?tail=1")).send().await.expect("an answer");
+    assert_eq!(response.headers()["jobyard-attempt"], "1");
+    let stranger = server.caller(jobyard_model::Role::Submitter, &["others"]).await;
+    let response = stranger.call(Method::GET, &path).send().await.expect("an answer");
+    Reply::of(response).await.expect(StatusCode::FORBIDDEN, "foreign_owner");
+    server.stop().await;
+}

@@ -1,0 +1,15 @@
+//! The HTTP API over loopback, on a real SQLite datastore and a real artifact directory.
+
+mod artifacts;
+mod authentication;
+mod bad_input;
+mod control;
+mod events;
+mod fleet;
+mod limits;
+mod logs;
+mod openapi;
+mod reading;
+mod submitting;
+mod support;
+mod tokens;
