@@ -1,0 +1,173 @@
+//! What an earlier worker left on this machine: sidecars that live, outcomes nobody was told, logs half delivered, and
+//! rubbish. Run once, before anything is launched.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jobyard_handoff::{AttemptDirectory, ExecPlan};
+use jobyard_model::{AttemptEnd, LeaseId};
+use jobyard_runtime::remove_tree;
+
+use crate::error::{StartError, failed};
+use crate::facts::end_of;
+use crate::keeper::{self, Found, clear_away};
+use crate::launch::{AttemptRef, Kept};
+use crate::node::Node;
+use crate::places::attempt_of_log;
+use crate::spool::Spool;
+use crate::table::{Place, Rest};
+
+/// What was found; [`LeftBehind::take_over`] puts it to work.
+pub(crate) struct LeftBehind {
+    adopted: Vec<(Found, Place)>,
+    /// Outcomes that must be told before this session registers: a new boot ends what it finds unended.
+    outcomes: Vec<(AttemptRef, AttemptEnd)>,
+    /// Log files without an attempt.
+    logs: Vec<AttemptRef>,
+    /// Adopted attempts whose outcome lies on disk.
+    kept: HashSet<LeaseId>,
+    /// To be removed when there is time.
+    rubbish: Vec<PathBuf>,
+}
+
+/// Looks at everything. Blocks.
+pub(crate) fn look_around(node: &Arc<Node>, spool: &Spool) -> Result<LeftBehind, StartError> {
+    let mut left = LeftBehind {
+        adopted: Vec::new(),
+        outcomes: spool.load().map_err(failed("read undelivered outcomes in", &node.places.spool))?,
+        logs: Vec::new(),
+        kept: HashSet::new(),
+        rubbish: Vec::new(),
+    };
+    let attempts = entries(&node.places.attempts)?;
+    for path in attempts {
+        left.take_attempt(node, path);
+    }
+    let adopted: HashSet<LeaseId> = left.adopted.iter().map(|(found, _)| found.attempt.lease_id).collect();
+    let is_adopted = |attempt: &AttemptRef| adopted.contains(&attempt.lease_id);
+    // An adopted attempt has its outcome from its directory, word for word the same.
+    left.kept = left.outcomes.iter().map(|(attempt, _)| attempt.lease_id).collect();
+    left.outcomes.retain(|(attempt, _)| !is_adopted(attempt));
+    let scratch: HashSet<PathBuf> =
+        left.adopted.iter().filter_map(|(found, _)| found.plan.scratch.clone()).collect();
+    left.rubbish = entries(&node.places.work)?;
+    left.rubbish.retain(|path| !scratch.contains(path));
+    for path in entries(&node.places.logs)? {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Some(attempt) = attempt_of_log(name).filter(|attempt| !is_adopted(attempt)) {
+            left.logs.push(attempt);
+        }
+    }
+    Ok(left)
+}
+
+impl LeftBehind {
+    fn take_attempt(&mut self, node: &Arc<Node>, path: PathBuf) {
+        let directory = AttemptDirectory::at(&path);
+        let slot = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+        let attempt = directory.plan().map(|plan| (AttemptRef::of(&plan.identity), plan));
+        let rest = match (slot, attempt) {
+            (Some(slot), Ok((Some(attempt), plan))) if plan.boot_id == node.runtime.boot_id() => {
+                self.adopt(node, (attempt, plan, directory), slot)
+            }
+            (_, Ok((attempt, plan))) => self.bury(attempt, &plan, &directory),
+            (_, Err(error)) => remove_unplanned(&directory, &error),
+        };
+        if let (Some(slot), Rest::Something) = (slot, rest) {
+            node.table().condemn_slot(slot);
+        }
+    }
+
+    fn adopt(
+        &mut self,
+        node: &Arc<Node>,
+        (attempt, plan, directory): (AttemptRef, ExecPlan, AttemptDirectory),
+        slot: u32,
+    ) -> Rest {
+        if attempt.job_id.0.is_nil() {
+            // A proof that this node works; nobody waits for it any more.
+            return clear_away(&plan, &directory, None);
+        }
+        let kept = directory.launch().map(|record| Kept::read(&record)).unwrap_or_default();
+        let Some(place) = node.table().adopt(attempt.lease_id, slot, kept.resources) else {
+            let lease_id = attempt.lease_id;
+            tracing::error!(%lease_id, slot, "two attempt directories of one lease or slot");
+            return Rest::Something;
+        };
+        let artifact = kept.artifact.map(|hash| node.artifacts.hold(hash));
+        self.adopted.push((Found { attempt, plan, directory, artifact }, place));
+        Rest::Nothing
+    }
+
+    /// Of another boot: nothing of it lives. What it recorded is still the truth.
+    fn bury(&mut self, attempt: Option<AttemptRef>, plan: &ExecPlan, directory: &AttemptDirectory) -> Rest {
+        if let (Some(attempt), Ok(Some(record))) = (attempt, directory.exit_record())
+            && !self.outcomes.iter().any(|(known, _)| *known == attempt)
+        {
+            self.outcomes.push((attempt, end_of(&record)));
+        }
+        // Its log is delivered like any other without an attempt.
+        let removed = jobyard_runtime::cleanup(plan).and_then(|()| directory.remove());
+        rest_of(directory, removed)
+    }
+
+    /// Keepers for what lives, and words for what doesn't.
+    pub(crate) fn take_over(self, node: &Arc<Node>) {
+        let Self { adopted, outcomes, logs, kept, rubbish } = self;
+        if !adopted.is_empty() || !outcomes.is_empty() {
+            tracing::info!(attempts = adopted.len(), outcomes = outcomes.len(), "taking over");
+        }
+        let told: HashSet<LeaseId> = outcomes.iter().map(|(attempt, _)| attempt.lease_id).collect();
+        for (attempt, end) in outcomes {
+            node.relay.deliver_left_over(attempt, node.places.log(&attempt), Some(end));
+        }
+        for attempt in logs.into_iter().filter(|attempt| !told.contains(&attempt.lease_id)) {
+            node.relay.deliver_left_over(attempt, node.places.log(&attempt), None);
+        }
+        for (found, place) in adopted {
+            let is_kept = kept.contains(&found.attempt.lease_id);
+            let lease_id = found.attempt.lease_id;
+            node.spawn_keeper(keeper::adopted(Arc::clone(node), found, place));
+            if is_kept {
+                node.relay.is_kept(lease_id);
+            }
+        }
+        tokio::task::spawn_blocking(move || rubbish.iter().for_each(|path| remove_rubbish(path)));
+    }
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, StartError> {
+    let read = || fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
+    read().map_err(failed("look into", directory))
+}
+
+/// A directory that was never finished, or whose plan this release can't read.
+fn remove_unplanned(directory: &AttemptDirectory, error: &io::Error) -> Rest {
+    let path = directory.path().display();
+    if directory.is_held().unwrap_or(true) {
+        tracing::error!(%path, error = error as &dyn std::error::Error, "a sidecar lives on a plan that can't be read");
+        return Rest::Something;
+    }
+    tracing::warn!(%path, error = error as &dyn std::error::Error, "removing an unfinished attempt directory");
+    rest_of(directory, directory.remove())
+}
+
+fn rest_of(directory: &AttemptDirectory, removed: io::Result<()>) -> Rest {
+    match removed {
+        Ok(()) => Rest::Nothing,
+        Err(error) => {
+            let path = directory.path().display();
+            tracing::warn!(%path, error = &error as &dyn std::error::Error, "something of an old attempt stays");
+            Rest::Something
+        }
+    }
+}
+
+fn remove_rubbish(path: &Path) {
+    if let Err(error) = remove_tree(path) {
+        tracing::warn!(path = %path.display(), error = &error as &dyn std::error::Error, "rubbish stays");
+    }
+}

@@ -1,0 +1,129 @@
+//! One call of the report door in the making.
+
+use bytes::Bytes;
+use jobyard_api::grpc::convert::{self, AttemptReport, Said};
+use jobyard_api::proto;
+use jobyard_handoff::log::Stream;
+use jobyard_model::AttemptEnd;
+
+use super::outbox::{Word, log_holds_end};
+use super::tail::{Chunk, Tail};
+use crate::identity::Identity;
+use crate::launch::AttemptRef;
+
+/// Log bytes in one call, of all attempts. This is all the memory that logs take.
+const CALL_LOG_BYTES: usize = 4 << 20;
+/// Log bytes in one call, of one attempt, so that a loud one doesn't silence the others.
+const ATTEMPT_LOG_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) items: Vec<Item>,
+}
+
+/// What one attempt has to say in this call.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) attempt: AttemptRef,
+    pub(super) word: Option<Word>,
+    pub(super) end: Option<AttemptEnd>,
+    pub(super) tail: Option<Tail>,
+    pub(super) chunks: Vec<Chunk>,
+    /// The end went into the call: all of its log had gone before, or went with it.
+    pub(super) sent_end: bool,
+    file_bytes: u64,
+}
+
+impl Item {
+    pub(super) fn new(
+        attempt: AttemptRef,
+        (word, end): (Option<Word>, Option<AttemptEnd>),
+        tail: Option<Tail>,
+        file_bytes: u64,
+    ) -> Self {
+        Self { attempt, word, end, tail, chunks: Vec::new(), sent_end: false, file_bytes }
+    }
+
+    /// Whether its log file has something for this call.
+    pub(super) fn has_log(&self) -> bool {
+        self.tail.as_ref().is_some_and(|tail| tail.has_more(self.file_bytes))
+    }
+
+    fn may_end(&self) -> bool {
+        let held = self.tail.as_ref().is_some_and(|tail| log_holds_end(tail, self.file_bytes));
+        self.end.is_some() && !held
+    }
+}
+
+impl Batch {
+    pub(super) fn has_logs(&self) -> bool {
+        self.items.iter().any(Item::has_log)
+    }
+
+    /// Reads the logs' next pieces, those of ended attempts first. Touches files.
+    pub(super) fn read_logs(&mut self) {
+        let mut left = CALL_LOG_BYTES;
+        for wants_end in [true, false] {
+            for item in self.items.iter_mut().filter(|item| item.end.is_some() == wants_end) {
+                if left == 0 {
+                    return;
+                }
+                if let Some(tail) = item.tail.as_mut().filter(|tail| tail.has_more(item.file_bytes)) {
+                    item.chunks = tail.read(left.min(ATTEMPT_LOG_BYTES));
+                    let bytes: usize = item.chunks.iter().map(|chunk| chunk.data.len()).sum();
+                    left = left.saturating_sub(bytes);
+                }
+            }
+        }
+    }
+
+    /// Call it when the logs are read; from then on the items say what was sent.
+    pub(super) fn request(&mut self, identity: &Identity) -> proto::ReportRequest {
+        let mut logs = Vec::new();
+        let mut reports = Vec::new();
+        for item in &mut self.items {
+            item.sent_end = item.may_end();
+            logs.extend(item.chunks.iter().map(|chunk| log_chunk(&item.attempt, chunk)));
+            if let Some(word) = item.word {
+                reports.push(report(&item.attempt, said(word)));
+            }
+            if let Some(end) = item.end.as_ref().filter(|_| item.sent_end) {
+                reports.push(report(&item.attempt, Said::Ended(end.clone())));
+            }
+        }
+        proto::ReportRequest {
+            node_id: convert::id_bytes(identity.node_id.0),
+            session: convert::id_bytes(identity.session.0),
+            logs,
+            reports,
+        }
+    }
+}
+
+fn said(word: Word) -> Said {
+    match word {
+        Word::Renewed => Said::Renewed,
+        Word::Accepted => Said::Accepted,
+        Word::Started => Said::Started,
+    }
+}
+
+fn report(attempt: &AttemptRef, what: Said) -> proto::Report {
+    let AttemptRef { job_id, number, lease_id } = *attempt;
+    proto::Report::from(&AttemptReport { job_id, attempt: number, lease_id, what })
+}
+
+fn log_chunk(attempt: &AttemptRef, chunk: &Chunk) -> proto::LogChunk {
+    proto::LogChunk {
+        job_id: convert::id_bytes(attempt.job_id.0),
+        attempt: attempt.number,
+        lease_id: convert::id_bytes(attempt.lease_id.0),
+        stream: match chunk.stream {
+            Stream::Stdout => 1,
+            Stream::Stderr => 2,
+        },
+        from: chunk.from,
+        at: i64::try_from(chunk.at_ms).unwrap_or(i64::MAX),
+        data: Bytes::clone(&chunk.data),
+    }
+}
