@@ -14,6 +14,7 @@ use jobyard_client::{ArtifactHash, JobId, Role, Status, TokenId};
 use crate::exit;
 use crate::job_flags::{JobFlags, Pair};
 use crate::output::Format;
+use crate::roles::RoleCommand;
 
 /// Submit programs as jobs; Jobyard runs each on some machine, retries what fails, never loses one, and shows what happened.
 #[derive(Debug, Parser)]
@@ -34,6 +35,8 @@ running `jobyard up` left in its data directory. `jobyard help exit-codes` says 
 pub(crate) enum Command {
     #[command(flatten)]
     User(UserCommand),
+    #[command(flatten)]
+    Role(RoleCommand),
 }
 
 /// What people type.
@@ -296,7 +299,7 @@ pub(crate) struct TokenCreateArguments {
 impl Command {
     /// How output and errors are wanted.
     pub(crate) fn format(&self) -> Format {
-        let Self::User(command) = self;
+        let Self::User(command) = self else { return Format::Table };
         let output = match command {
             UserCommand::Submit(arguments) => arguments.output,
             UserCommand::Ps(arguments) => arguments.output,

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::exit;
 use crate::output::{Format, escape};
+use crate::roles::RoleError;
 
 /// Why a command ended badly.
 #[derive(Debug, Error)]
@@ -36,6 +37,9 @@ pub(crate) enum CommandError {
     /// Nothing can be written to standard output. A closed pipe is the reader's right and ends the command quietly.
     #[error("could not write the output")]
     Output(#[source] io::Error),
+    /// A role could not be started, or ended badly.
+    #[error(transparent)]
+    Role(#[from] RoleError),
     /// One of our own parts can't be set up.
     #[error("could not {doing}")]
     Setup {
@@ -69,7 +73,8 @@ impl CommandError {
                 _ => exit::FAILED,
             },
             Self::Usage(_) | Self::NotAvailableYet(_) | Self::File { .. } => exit::USAGE,
-            Self::Output(_) | Self::Setup { .. } => exit::FAILED,
+            Self::Role(RoleError::Config(_) | RoleError::Refused(_)) => exit::USAGE,
+            Self::Output(_) | Self::Setup { .. } | Self::Role(_) => exit::FAILED,
         }
     }
 
@@ -86,7 +91,7 @@ impl CommandError {
             },
             Self::Usage(_) | Self::File { .. } => "usage",
             Self::NotAvailableYet(_) => "not_available_yet",
-            Self::Output(_) | Self::Setup { .. } => "failed",
+            Self::Output(_) | Self::Setup { .. } | Self::Role(_) => "failed",
         }
     }
 

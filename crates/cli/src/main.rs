@@ -12,6 +12,7 @@ mod exit;
 mod job_flags;
 mod later;
 mod output;
+mod roles;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,10 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<ExitCode, CommandError> {
     match command {
         Command::User(command) => commands::run(command).map(ExitCode::from),
+        Command::Role(command) => {
+            roles::run(command)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

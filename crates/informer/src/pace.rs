@@ -14,11 +14,11 @@ const MAX_ERROR_PAUSE: Duration = Duration::from_secs(5);
 
 /// What one run of a loop did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ran {
+pub(crate) struct Ran {
     /// Things changed.
-    pub changed: u64,
+    pub(crate) changed: u64,
     /// The batch was full: run again at once.
-    pub more: bool,
+    pub(crate) more: bool,
 }
 
 /// A loop's body: idempotent, bounded by a batch, without a hint about what changed.

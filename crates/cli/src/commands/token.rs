@@ -7,6 +7,7 @@ use crate::arguments::{TokenCommand, TokenCreateArguments};
 use crate::connect;
 use crate::error::CommandError;
 use crate::output::{self, Format, TokenList, TokenSecret};
+use crate::roles;
 
 pub(super) async fn run(command: TokenCommand) -> Result<u8, CommandError> {
     match command {
@@ -28,7 +29,10 @@ pub(super) async fn run(command: TokenCommand) -> Result<u8, CommandError> {
 }
 
 async fn create(arguments: &TokenCreateArguments) -> Result<u8, CommandError> {
-    let created = connect::client()?.tokens().create(&arguments.to_token()).await?;
+    let created = match &arguments.config {
+        Some(config) => roles::token::create(config, &arguments.to_token()).await?,
+        None => connect::client()?.tokens().create(&arguments.to_token()).await?,
+    };
     output::show(&TokenSecret(created), arguments.output.output)?;
     output::remark("this is the only time the secret is shown");
     Ok(0)

@@ -138,7 +138,7 @@ pub(crate) enum ConfigError {
 impl RoleArguments {
     /// The settings that hold after the file, the variables and the flags.
     pub(crate) fn load(&self) -> Result<Config, ConfigError> {
-        let mut config = self.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let mut config = self.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
         let over = self.clone();
         config.datastore.url = over.database_url.or(config.datastore.url);
         config.server.listen = over.listen.or(config.server.listen);
@@ -154,11 +154,14 @@ impl RoleArguments {
     }
 }
 
-fn read(path: &Path) -> Result<Config, ConfigError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-    toml::from_str(&text)
-        .map_err(|error| ConfigError::Invalid { path: path.to_owned(), why: error.to_string() })
+impl Config {
+    /// Reads the file alone.
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+        toml::from_str(&text)
+            .map_err(|error| ConfigError::Invalid { path: path.to_owned(), why: error.to_string() })
+    }
 }
 
 /// The setting, or an error that says how to set it.
@@ -175,7 +178,11 @@ impl LeaseConfig {
     pub(crate) fn settings(&self) -> Result<LeaseSettings, ConfigError> {
         let usual = LeaseSettings::default();
         let settings = LeaseSettings {
-            claim_lease_ms: milliseconds("claim_lease_seconds", self.claim_lease_seconds, usual.claim_lease_ms)?,
+            claim_lease_ms: milliseconds(
+                "claim_lease_seconds",
+                self.claim_lease_seconds,
+                usual.claim_lease_ms,
+            )?,
             lease_ms: milliseconds("lease_seconds", self.lease_seconds, usual.lease_ms)?,
             heartbeat_ms: milliseconds("heartbeat_seconds", self.heartbeat_seconds, usual.heartbeat_ms)?,
             ..usual

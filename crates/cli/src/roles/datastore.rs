@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use jobyard_store::postgres::{PostgresConfig, PostgresStore};
 use jobyard_store::Store;
+use jobyard_store::postgres::{PostgresConfig, PostgresStore};
 
 use super::RoleError;
 use super::config::{Config, needed};
@@ -20,6 +20,6 @@ pub(super) fn settings(config: &Config) -> Result<PostgresConfig, RoleError> {
         pool_size: config.datastore.pool_size,
         max_unended_per_owner: config.datastore.max_unended_jobs_per_owner,
         lease: config.leases.settings()?,
-        ..PostgresConfig::new(&url)
+        ..PostgresConfig::new(url)
     })
 }

@@ -18,7 +18,8 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let config = arguments.load()?;
-    let signals = EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
+    let signals =
+        EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
     let store = datastore::open(&config).await?;
     let shutdown = CancellationToken::new();
     signals.cancel_on_first(shutdown.clone());

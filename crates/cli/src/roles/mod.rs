@@ -64,6 +64,8 @@ pub(crate) enum RoleError {
         #[source]
         source: std::io::Error,
     },
+    #[error("the worker could not be started")]
+    WorkerStart(#[from] jobyard_worker::StartError),
     #[error("the worker can't go on")]
     Worker(#[from] jobyard_worker::WorkerError),
     #[error("could not open a door")]

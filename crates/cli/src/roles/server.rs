@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jobyard_api::grpc::{bind_door, serve_report_door};
+use jobyard_api::submit::FileUrls;
+use jobyard_model::Clock as _;
 use jobyard_server::artifact_store::{ArtifactStore, DirectoryStore};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_api::submit::FileUrls;
 use jobyard_server::{Metrics, Server, ServerParts, ServerSettings, serve_http};
 use jobyard_store::Store;
 use tokio::net::TcpListener;
@@ -21,10 +22,12 @@ use super::{RoleError, datastore};
 
 pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let config = arguments.load()?;
-    let signals = EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
+    let signals =
+        EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
     let address = config.server.listen.unwrap_or(DEFAULT_LISTEN);
     let artifact_dir = needed(config.server.artifact_dir.clone(), "server.artifact_dir", "--artifact-dir")?;
-    let report_socket = needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
+    let report_socket =
+        needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
     let listener = listen(address).await?;
     let store = datastore::open(&config).await?;
     let artifacts = open_artifacts(&artifact_dir)?;
@@ -33,8 +36,8 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
 
     let doors = TaskTracker::new();
     let desk = Arc::new(ReportDesk::new(store.clone(), artifacts.clone()));
-    let report_listener = bind_door(&report_socket)?;
-    doors.spawn(serve_report_door(report_listener, desk, shutdown.clone()));
+    let report_listener = bind_door(&report_socket).await?;
+    doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
     doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
     let server = make_server(&config, store.clone(), artifacts, shutdown.clone());
     tracing::info!(%address, report_socket = %report_socket.display(), "server serves");
@@ -56,7 +59,7 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, RoleError
 }
 
 pub(super) fn open_artifacts(dir: &Path) -> Result<Arc<dyn ArtifactStore>, RoleError> {
-    let store = DirectoryStore::open(dir).map_err(|source| RoleError::Path {
+    let store = DirectoryStore::open(dir, SystemClock.now()).map_err(|source| RoleError::Path {
         doing: "open the artifact store in",
         path: dir.to_owned(),
         source,

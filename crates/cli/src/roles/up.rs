@@ -20,7 +20,7 @@ use jobyard_server::report::{ReportDesk, stamp_report_clock};
 use jobyard_server::serve_http;
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{Actor, Store};
-use jobyard_worker::Worker;
+use jobyard_worker::{HandedOver, Worker, WorkerError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -49,7 +49,8 @@ pub(crate) struct UpArguments {
 pub(super) async fn run(arguments: UpArguments) -> Result<(), RoleError> {
     let config = arguments.role.load()?;
     let data_dir = arguments.data_dir.clone().or_else(default_data_dir);
-    let data_dir = data_dir.ok_or_else(|| RoleError::Refused("no home directory: name one with --data-dir".into()))?;
+    let data_dir =
+        data_dir.ok_or_else(|| RoleError::Refused("no home directory: name one with --data-dir".into()))?;
     let address = config.server.listen.unwrap_or(server::DEFAULT_LISTEN);
     if !address.ip().is_loopback() && !arguments.open_to_others {
         let why = format!(
@@ -58,12 +59,13 @@ pub(super) async fn run(arguments: UpArguments) -> Result<(), RoleError> {
         );
         return Err(RoleError::Refused(why));
     }
-    let mut signals = EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
+    let mut signals =
+        EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
     let yard = Yard::open(&config, &data_dir, address).await?;
     yard.say_ready()?;
     let signal = tokio::select! {
         signal = signals.next() => signal,
-        error = yard.worker.failed() => return Err(yard.close_after(error).await),
+        ended = yard.worker.ended() => return yard.close_after(ended).await,
     };
     yard.close(signal, signals).await
 }
@@ -71,7 +73,8 @@ pub(super) async fn run(arguments: UpArguments) -> Result<(), RoleError> {
 /// A running `up`.
 struct Yard {
     store: Arc<dyn Store>,
-    worker: Worker,
+    worker: Arc<Worker>,
+    worker_stop: CancellationToken,
     address: SocketAddr,
     data_dir: PathBuf,
     /// Ends placement first, so that nothing is pushed to a worker that is about to leave.
@@ -85,7 +88,9 @@ impl Yard {
     async fn open(config: &Config, data_dir: &Path, address: SocketAddr) -> Result<Self, RoleError> {
         make_private(data_dir)?;
         let listener = server::listen(address).await?;
-        let address = listener.local_addr().map_err(|source| RoleError::Process { doing: "read own address", source })?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| RoleError::Process { doing: "read own address", source })?;
         let options = SqliteOptions {
             lease: config.leases.settings()?,
             max_unended_per_owner: config.datastore.max_unended_jobs_per_owner,
@@ -103,15 +108,27 @@ impl Yard {
         servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
         let desk = Arc::new(ReportDesk::new(store.clone(), artifacts));
         let settings = worker::settings(config, &data_dir.join("worker"), "")?;
-        let worker = worker::start(desk, settings).await?;
+        let worker_stop = CancellationToken::new();
+        let worker = Arc::new(worker::start(desk, settings, worker_stop.clone()).await?);
         let informer_shutdown = CancellationToken::new();
-        let doors = Arc::new(OneDoor(worker.door()));
-        let parts = InformerParts { store: store.clone(), doors, settings: informer::settings(config), board };
+        let doors = Arc::new(OneDoor(worker.clone()));
+        let parts =
+            InformerParts { store: store.clone(), doors, settings: informer::settings(config), board };
         informer_tracker.spawn(jobyard_informer::run(parts, informer_shutdown.clone()));
         informer_tracker.close();
         servers.close();
         let data_dir = data_dir.to_owned();
-        Ok(Self { store, worker, address, data_dir, informer_shutdown, shutdown, informer: informer_tracker, servers })
+        Ok(Self {
+            store,
+            worker,
+            worker_stop,
+            address,
+            data_dir,
+            informer_shutdown,
+            shutdown,
+            informer: informer_tracker,
+            servers,
+        })
     }
 
     /// Leaves the address where commands look for it, and says it on standard output.
@@ -129,7 +146,7 @@ impl Yard {
     async fn close(self, signal: EndSignal, mut signals: EndSignals) -> Result<(), RoleError> {
         self.informer_shutdown.cancel();
         self.informer.wait().await;
-        let running = self.worker.live_attempts();
+        let running = self.worker.attempts();
         if running > 0 {
             say(&format!("{running} attempts keep running; the next `jobyard up` takes them over."));
         }
@@ -137,7 +154,7 @@ impl Yard {
             say("Press Ctrl-C again within 3 seconds to stop them too.");
             let again = tokio::time::timeout(SECOND_INTERRUPT_WITHIN, signals.next()).await;
             if again == Ok(EndSignal::Interrupt) {
-                self.worker.stop_attempts().await;
+                self.worker.evict_all().await;
             }
         }
         self.leave().await;
@@ -145,15 +162,18 @@ impl Yard {
     }
 
     /// The worker can't go on; the rest is closed in order all the same.
-    async fn close_after(self, error: jobyard_worker::WorkerError) -> RoleError {
+    async fn close_after(self, ended: Result<HandedOver, WorkerError>) -> Result<(), RoleError> {
         self.informer_shutdown.cancel();
         self.informer.wait().await;
         self.leave().await;
-        error.into()
+        ended?;
+        Ok(())
     }
 
     async fn leave(self) {
-        self.worker.stop().await;
+        self.worker_stop.cancel();
+        // What it could not hand over stands in its log; the next one finds it.
+        let _handed_over = self.worker.ended().await;
         self.shutdown.cancel();
         self.servers.wait().await;
         self.store.close().await;
@@ -188,18 +208,19 @@ async fn ensure_admin_token(store: &dyn Store, data_dir: &Path) -> Result<(), Ro
 }
 
 fn make_private(dir: &Path) -> Result<(), RoleError> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|source| RoleError::Path { doing: "make the data directory", path: dir.to_owned(), source })
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|source| RoleError::Path {
+        doing: "make the data directory",
+        path: dir.to_owned(),
+        source,
+    })
 }
 
 /// Replaces a file that only its owner may read.
 fn write_private(path: &Path, text: &str) -> Result<(), RoleError> {
     let fresh = path.with_extension("new");
     let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        let mut file =
+            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&fresh, path)

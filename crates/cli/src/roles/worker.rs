@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jobyard_api::doors::{ReportDoor, WorkerDoor};
+use jobyard_api::doors::ReportDoor;
 use jobyard_api::grpc::{ReportDoorClient, bind_door, serve_worker_door};
 use jobyard_worker::{Worker, WorkerParts, WorkerSettings};
 use tokio_util::sync::CancellationToken;
@@ -15,41 +15,56 @@ use super::shutdown::EndSignals;
 
 pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let config = arguments.load()?;
-    let mut signals = EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
+    let signals =
+        EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
     let data_dir = needed(config.worker.data_dir.clone(), "worker.data_dir", "--worker-data-dir")?;
     let door_socket = needed(config.worker.door_socket.clone(), "worker.door_socket", "--door-socket")?;
     let report_sockets = config.worker.report_sockets.clone();
     if report_sockets.is_empty() {
         needed(None::<()>, "worker.report_sockets", "--report-socket")?;
     }
-    let listener = bind_door(&door_socket)?;
+    let listener = bind_door(&door_socket).await?;
     let report = Arc::new(ReportDoorClient::new(report_sockets));
     let settings = settings(&config, &data_dir, &door_socket.display().to_string())?;
-    let worker = Arc::new(start(report, settings).await?);
+    let stop = CancellationToken::new();
+    let worker = Arc::new(start(report, settings, stop.clone()).await?);
+    signals.cancel_on_first(stop);
     let shutdown = CancellationToken::new();
-    let door = tokio::spawn(serve_worker_door(listener, worker.clone() as Arc<dyn WorkerDoor>, shutdown.clone().cancelled_owned()));
+    let door = tokio::spawn(serve_worker_door(listener, worker.clone(), shutdown.clone().cancelled_owned()));
     tracing::info!(door_socket = %door_socket.display(), "worker runs");
-    let ended = tokio::select! {
-        _ = signals.next() => Ok(()),
-        error = worker.failed() => Err(RoleError::Worker(error)),
-    };
-    worker.stop().await;
+    let ended = worker.ended().await;
     shutdown.cancel();
     if let Ok(Err(error)) = door.await {
         tracing::warn!(error = &error as &dyn std::error::Error, "the door was closed by an error");
     }
-    ended
+    let handed_over = ended?;
+    tracing::info!(attempts = handed_over.attempts, "worker ended; attempts run on under their sidecars");
+    Ok(())
 }
 
-/// Starts a worker.
-pub(super) async fn start(report: Arc<dyn ReportDoor>, settings: WorkerSettings) -> Result<Worker, RoleError> {
-    Ok(Worker::start(WorkerParts { report, settings, clock: Arc::new(SystemClock) }).await?)
+/// Starts a worker that runs until `stop`.
+pub(super) async fn start(
+    report: Arc<dyn ReportDoor>,
+    settings: WorkerSettings,
+    stop: CancellationToken,
+) -> Result<Worker, RoleError> {
+    Ok(Worker::start(WorkerParts { report, settings, clock: Arc::new(SystemClock) }, stop).await?)
 }
 
 /// The worker's settings from the file; `door` is empty when informer and worker are one process.
 pub(super) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<WorkerSettings, RoleError> {
-    let WorkerConfig { state_dir, pool, name, cpu, memory_bytes, max_attempts, labels, sidecar, log_limit_bytes, .. } =
-        config.worker.clone();
+    let WorkerConfig {
+        state_dir,
+        pool,
+        name,
+        cpu,
+        memory_bytes,
+        max_attempts,
+        labels,
+        sidecar,
+        log_limit_bytes,
+        ..
+    } = config.worker.clone();
     let sidecar_path = sidecar.map_or_else(sidecar_beside_us, Ok)?;
     let usual = WorkerSettings::new(data_dir, sidecar_path);
     Ok(WorkerSettings {
@@ -68,6 +83,7 @@ pub(super) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<W
 }
 
 fn sidecar_beside_us() -> Result<PathBuf, RoleError> {
-    let own = std::env::current_exe().map_err(|source| RoleError::Process { doing: "find own binary", source })?;
+    let own =
+        std::env::current_exe().map_err(|source| RoleError::Process { doing: "find own binary", source })?;
     Ok(own.with_file_name("jobyard-sidecar"))
 }
