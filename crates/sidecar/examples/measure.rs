@@ -7,6 +7,8 @@
 //! cargo run --release -p jobyard-sidecar --example measure -- \
 //!   target/x86_64-unknown-linux-gnu/sidecar/jobyard-sidecar
 //! ```
+//!
+//! With `memory` as a second argument only the many at once.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program to look at numbers with")]
 
@@ -51,6 +53,11 @@ fn main() {
     let bare = runtime.clone().with_containment(Containment::Subreaper);
     raw_spawns();
     let bench = Bench { runtime, sidecar: sidecar.clone(), root: root.clone() };
+    if std::env::args().nth(2).is_some_and(|part| part == "memory") {
+        bench.memory();
+        bench.runtime.tear_down().unwrap();
+        return fs::remove_dir_all(root).unwrap();
+    }
     bench.parts();
     bench.latency("with groups");
     bench.one_after_the_other("with groups");
