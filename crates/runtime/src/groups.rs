@@ -106,8 +106,7 @@ impl Hierarchies {
 
     fn fill_leaf(&self, groups: &Groups, resources: &Resources) -> Result<(), GroupError> {
         for directory in groups.directories() {
-            make_directory(directory)
-                .map_err(|source| GroupError { path: directory.to_path_buf(), source })?;
+            make_new(directory).map_err(|source| GroupError { path: directory.to_path_buf(), source })?;
         }
         if let Some(group) = &groups.memory_v1 {
             set(group, "memory.limit_in_bytes", resources.memory_bytes)?;
@@ -174,7 +173,18 @@ fn cpu_quota_us(resources: &Resources) -> Option<u64> {
     Some(quota.max(1_000))
 }
 
-/// Makes the group, or takes over an empty one with that name (of an earlier worker).
+/// Makes a leaf whose counters begin at nothing: an empty one of that name (of an earlier worker) goes first.
+fn make_new(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            fs::remove_dir(path)?;
+            fs::create_dir(path)
+        }
+        other => other,
+    }
+}
+
+/// Makes the group, or takes over the one with that name.
 fn make_directory(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
