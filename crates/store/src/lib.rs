@@ -138,7 +138,8 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<PlaceSnapshot, StoreError>;
 
     /// Claims waiting jobs for the nodes chosen, each with the next attempt and a new lease. Those that are no longer
-    /// waiting are left out of the answer. When this returns, the claims are durable and may be pushed.
+    /// waiting, or whose node has closed, is suspended or has a newer session, are left out of the answer. When this
+    /// returns, the claims are durable and may be pushed.
     async fn claim(&self, placements: Vec<Placement>) -> Result<Vec<Claimed>, StoreError>;
 
     /// Ends attempts that surely never started.
@@ -161,7 +162,8 @@ pub trait Store: Send + Sync + 'static {
     // The report door's.
 
     /// Stamps `report_clock`: a server with an open report door lives. After a gap, or a step back of the clock, sets
-    /// `reap_not_before` to one lease from now.
+    /// `reap_not_before` to one lease from now. After a step back it also brings back what lies further ahead than its
+    /// own delay: places in the queue, leases.
     async fn stamp_report_clock(&self) -> Result<(), StoreError>;
 
     /// Carries out what workers report, in one transaction; each item gets its own answer, in order. One bad item

@@ -1,22 +1,13 @@
 //! Jobs and attempts as read.
 
 use jobyard_model::{AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, Status, Timestamp};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row};
 
 use super::fault::Fault;
-use super::load;
 use super::scope::Scope;
+use super::{listing, load};
 use crate::encoding::{from_json, inconsistent, policy_of};
 use crate::{AttemptRecord, JobPage, JobQuery, JobRecord};
-
-pub(super) const BY_ID: &str = "SELECT id FROM job WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
-pub(super) const BY_OWNER: &str = "SELECT id FROM job WHERE owner_id = (SELECT owner_id FROM owner WHERE name = ?3) \
-                    AND id < ?1 ORDER BY id DESC LIMIT ?2";
-pub(super) const BY_KEY: &str =
-    "SELECT id FROM job WHERE idempotency_key = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2";
-
-/// How many rows one page looks at, when the filters pass few.
-const SCANNED: usize = 5_000;
 
 /// One job.
 pub(super) fn one(scope: &Scope<'_>, job_id: JobId) -> Result<Option<JobRecord>, Fault> {
@@ -84,7 +75,7 @@ fn outcome(job_id: JobId, code: i16) -> Result<Outcome, Fault> {
 /// A page of jobs, newest first.
 pub(super) fn page(scope: &Scope<'_>, query: &JobQuery) -> Result<JobPage, Fault> {
     let limit = query.limit.clamp(1, 500) as usize;
-    let scan = candidates(scope, query)?;
+    let scan = listing::candidates(scope, query)?;
     let mut page = JobPage { items: Vec::with_capacity(limit), next: scan.next };
     for job_id in scan.ids {
         if page.items.len() == limit {
@@ -112,85 +103,6 @@ fn passes(query: &JobQuery, job_id: JobId, submitted: &SubmittedRow) -> bool {
 
 fn wants(query: &JobQuery, status: Status) -> bool {
     query.statuses.is_empty() || query.statuses.contains(&status)
-}
-
-/// Ids to look at, newest first.
-struct Scan {
-    ids: Vec<JobId>,
-    /// Where the next page goes on when all of these have been looked at; `None` at the end.
-    next: Option<JobId>,
-}
-
-/// What drives a page: the narrowest index that the filters allow.
-fn candidates(scope: &Scope<'_>, query: &JobQuery) -> Result<Scan, Fault> {
-    let below = query.cursor.map_or([0xff; 16], |cursor| *cursor.0.as_bytes());
-    let page = params![below.as_slice(), SCANNED as i64];
-    if query.statuses.is_empty() || query.idempotency_key.is_some() {
-        let ids = match (&query.idempotency_key, &query.owner) {
-            (Some(key), _) => load::ids(scope, BY_KEY, params![below.as_slice(), SCANNED as i64, key])?,
-            (None, Some(owner)) => {
-                load::ids(scope, BY_OWNER, params![below.as_slice(), SCANNED as i64, owner])?
-            }
-            (None, None) => load::ids(scope, BY_ID, page)?,
-        };
-        return Ok(cut(ids, SCANNED));
-    }
-    let mut ids = Vec::new();
-    // Below the highest of these a source may have more that were not read.
-    let mut horizon = None;
-    for status in &query.statuses {
-        let scan = by_status(scope, *status, &below)?;
-        horizon = horizon.max(scan.next);
-        ids.extend(scan.ids);
-    }
-    ids.retain(|job_id| horizon.is_none_or(|horizon| *job_id >= horizon));
-    ids.sort_unstable_by(|left, right| right.cmp(left));
-    ids.dedup();
-    Ok(Scan { ids, next: horizon })
-}
-
-/// The jobs of one status. The numbers are literals, so that the partial indexes are seen.
-fn by_status(scope: &Scope<'_>, status: Status, below: &[u8; 16]) -> Result<Scan, Fault> {
-    let sql = match status {
-        // Waiting jobs are most of the hot table when there are many: read it along its key, without a sort.
-        Status::Waiting => return waiting(scope, below),
-        Status::Running => BY_RUNNING.to_owned(),
-        Status::Ready | Status::Retry => outstanding_sql(status),
-        Status::Success | Status::FinalFailed | Status::Cancelled => ended_sql(status),
-    };
-    Ok(cut(load::ids(scope, &sql, params![below.as_slice(), SCANNED as i64])?, SCANNED))
-}
-
-pub(super) const BY_RUNNING: &str =
-    "SELECT job_id FROM attempt_live WHERE job_id < ?1 ORDER BY job_id DESC LIMIT ?2";
-
-pub(super) fn outstanding_sql(status: Status) -> String {
-    let code = status.code();
-    format!("SELECT id FROM job_live WHERE status = {code} AND id < ?1 ORDER BY id DESC LIMIT ?2")
-}
-
-pub(super) fn ended_sql(status: Status) -> String {
-    let code = status.code();
-    format!(
-        "SELECT job_id FROM job_end WHERE current AND status = {code} AND job_id < ?1 \
-        ORDER BY job_id DESC LIMIT ?2"
-    )
-}
-
-fn waiting(scope: &Scope<'_>, below: &[u8; 16]) -> Result<Scan, Fault> {
-    let sql = "SELECT id, status = 2 FROM job_live WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
-    let mut statement = scope.statement(sql)?;
-    let rows = statement.query_map(params![below.as_slice(), SCANNED as i64], |row| {
-        Ok((JobId(row.get(0)?), row.get::<_, bool>(1)?))
-    })?;
-    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let next = if rows.len() == SCANNED { rows.last().map(|(job_id, _)| *job_id) } else { None };
-    Ok(Scan { ids: rows.into_iter().filter(|(_, waits)| *waits).map(|(job_id, _)| job_id).collect(), next })
-}
-
-fn cut(ids: Vec<JobId>, limit: usize) -> Scan {
-    let next = if ids.len() == limit { ids.last().copied() } else { None };
-    Scan { ids, next }
 }
 
 /// All attempts of a job, by number.

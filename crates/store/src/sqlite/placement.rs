@@ -5,22 +5,17 @@ use std::collections::{BTreeSet, HashMap};
 use jobyard_model::{
     Intent, JobEvent, JobId, LeaseId, NodeId, Priority, QueueHead, SessionId, Shape, ShapeId, Timestamp,
 };
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use uuid::Uuid;
 
 use super::fault::Fault;
+use super::groups::{self, Group};
 use super::scope::Scope;
 use super::{load, nodes, pools, writes};
 use crate::encoding::{from_json, inconsistent};
 use crate::ledger::{INFORMER, Ledger};
 use crate::{Claimed, PlaceSnapshot, Placement, StopOrder};
 
-/// How many groups a snapshot looks at, so that a pool with absurdly many shapes stays readable.
-const GROUPS: usize = 4_096;
-
-pub(super) const NEXT_GROUP: &str = "SELECT lane, owner_id, shape_id FROM job_live INDEXED BY job_live_claim \
-        WHERE status = 2 AND pool_id = ?1 AND (lane, owner_id, shape_id) > (?2, ?3, ?4) \
-        ORDER BY lane, owner_id, shape_id LIMIT 1";
 pub(super) const HEADS: &str = "SELECT id, owner_id, shape_id, priority, wait_since_ms, avoid_node FROM job_live \
         INDEXED BY job_live_claim WHERE status = 2 AND pool_id = ?1 AND lane = ?2 AND owner_id = ?3 \
         AND shape_id = ?4 AND wait_since_ms <= ?5 ORDER BY priority DESC, wait_since_ms, id LIMIT ?6";
@@ -29,14 +24,6 @@ pub(super) const PENDING_STOPS: &str = "SELECT attempt_live.job_id, number, atte
         FROM job_live INDEXED BY job_live_stop CROSS JOIN attempt_live ON attempt_live.job_id = job_live.id \
         CROSS JOIN node ON node.node_id = attempt_live.node_id CROSS JOIN job ON job.id = job_live.id \
         WHERE status = 3 AND intent > 0 ORDER BY job_live.id LIMIT ?1";
-
-/// A (lane, owner, shape) that has waiting jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Group {
-    pub(super) lane: i16,
-    pub(super) owner_id: i32,
-    pub(super) shape_id: i32,
-}
 
 /// The heads of each group, and the nodes.
 pub(super) fn snapshot(
@@ -47,14 +34,16 @@ pub(super) fn snapshot(
 ) -> Result<PlaceSnapshot, Fault> {
     let mut snapshot = PlaceSnapshot { now: scope.now(), ..PlaceSnapshot::default() };
     let Some(pool_id) = pools::id(scope, pool)? else { return Ok(snapshot) };
-    let groups = groups(scope, pool_id)?;
-    // Every group gets its share of the limit; what is too many groups is cut from the least urgent lane.
-    let fair = (limit / u32::try_from(groups.len().max(1)).unwrap_or(u32::MAX)).max(1);
-    let share = heads_per_group.min(fair);
-    let most = groups.len().min(limit as usize);
-    snapshot.more = most < groups.len() || groups.len() == GROUPS;
-    for group in &groups[groups.len() - most..] {
-        let heads = heads(scope, pool_id, *group, share + 1)?;
+    let lanes = groups::by_lane(scope, pool_id)?;
+    let known: usize = lanes.iter().map(Vec::len).sum();
+    // Each group gets its share of the limit; which ones are shown, when they are more than that, changes each second.
+    let turn = u64::try_from(scope.now().0 / 1_000).unwrap_or(0);
+    let shown = groups::chosen(&lanes, limit as usize, turn);
+    let fair = limit / u32::try_from(known.max(1)).unwrap_or(u32::MAX);
+    let share = heads_per_group.min(fair.max(1));
+    snapshot.more = shown.len() < known;
+    for group in shown {
+        let heads = heads(scope, pool_id, group, share + 1)?;
         snapshot.more |= heads.len() > share as usize;
         snapshot.heads.extend(heads.into_iter().take(share as usize));
     }
@@ -62,24 +51,6 @@ pub(super) fn snapshot(
     snapshot.nodes = nodes::of_pool(scope, Some(pool_id))?;
     snapshot.nodes.sort_by_key(|node| node.node_id);
     Ok(snapshot)
-}
-
-/// Steps from group to group along the claim index, without reading the jobs between.
-pub(super) fn groups(scope: &Scope<'_>, pool_id: i32) -> Result<Vec<Group>, Fault> {
-    let mut statement = scope.statement(NEXT_GROUP)?;
-    let mut groups = Vec::new();
-    let mut last = Group { lane: -1, owner_id: 0, shape_id: 0 };
-    while groups.len() < GROUPS {
-        let next = statement
-            .query_row(params![pool_id, last.lane, last.owner_id, last.shape_id], |row| {
-                Ok(Group { lane: row.get(0)?, owner_id: row.get(1)?, shape_id: row.get(2)? })
-            })
-            .optional()?;
-        let Some(next) = next else { break };
-        groups.push(next);
-        last = next;
-    }
-    Ok(groups)
 }
 
 fn heads(scope: &Scope<'_>, pool_id: i32, group: Group, limit: u32) -> Result<Vec<QueueHead>, Fault> {

@@ -3,7 +3,7 @@
 use jobyard_model::{Status, Timestamp};
 use rusqlite::Connection;
 
-use super::{due, jobs, migrate, placement, retention, summary};
+use super::{due, groups, listing, migrate, placement, retention, summary};
 
 /// How SQLite means to execute the statement, one step a line.
 fn plan(connection: &Connection, sql: &str) -> String {
@@ -17,19 +17,19 @@ fn hot_statements_search_their_index_and_never_sort() {
     let mut connection = Connection::open_in_memory().unwrap();
     migrate::migrate(&mut connection, Timestamp(1)).unwrap();
     let cases = [
-        (placement::NEXT_GROUP.to_owned(), "(pool_id=? AND (lane,owner_id,shape_id)>(?,?,?))"),
+        (groups::NEXT_GROUP.to_owned(), "(pool_id=? AND lane=? AND (owner_id,shape_id)>(?,?))"),
         (placement::HEADS.to_owned(), "job_live_claim (pool_id=? AND lane=? AND owner_id=? AND shape_id=?)"),
         (placement::PENDING_STOPS.to_owned(), "SCAN job_live USING INDEX job_live_stop"),
         (due::DUE_RUN_AT.to_owned(), "job_live_due (status=? AND due_ms<?)"),
         (due::DUE_RETRIES.to_owned(), "job_live_due (status=? AND due_ms<?)"),
         (due::FAR_RETRIES.to_owned(), "job_live_due (status=? AND due_ms>?)"),
         (due::EXPIRED.to_owned(), "job_live_start_deadline (start_deadline_ms>? AND start_deadline_ms<?)"),
-        (jobs::BY_ID.to_owned(), "(id<?)"),
-        (jobs::BY_OWNER.to_owned(), "job_owner (owner_id=? AND id<?)"),
-        (jobs::BY_KEY.to_owned(), "job_key (idempotency_key=? AND id<?)"),
-        (jobs::BY_RUNNING.to_owned(), "PRIMARY KEY (job_id<?)"),
-        (jobs::outstanding_sql(Status::Retry), "job_live_outstanding (status=? AND id<?)"),
-        (jobs::ended_sql(Status::Success), "job_end_listed (status=? AND job_id<?)"),
+        (listing::BY_ID.to_owned(), "(id<?)"),
+        (listing::BY_OWNER.to_owned(), "job_owner (owner_id=? AND id<?)"),
+        (listing::BY_KEY.to_owned(), "job_key (idempotency_key=? AND id<?)"),
+        (listing::BY_RUNNING.to_owned(), "PRIMARY KEY (job_id<?)"),
+        (listing::outstanding_sql(Status::Retry), "job_live_outstanding (status=? AND id<?)"),
+        (listing::ended_sql(Status::Success), "job_end_listed (status=? AND job_id<?)"),
         (retention::OLD_JOBS.to_owned(), "job_end_finished (status=? AND finished_ms<?)"),
         (summary::count_sql(Status::Waiting), "INDEX job_live_claim"),
         (summary::count_sql(Status::Ready), "job_live_"),

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::fault::Fault;
 use super::scope::Scope;
-use super::{nodes, placement};
+use super::{groups, nodes};
 use crate::encoding::amount;
 use crate::jobs::COUNT_BOUND;
 use crate::{StatusCount, Summary};
@@ -67,7 +67,7 @@ fn oldest_waiting(scope: &Scope<'_>) -> Result<Option<Timestamp>, Fault> {
     let mut statement = scope.statement(sql)?;
     let mut oldest: Option<i64> = None;
     for pool_id in pools {
-        for group in placement::groups(scope, pool_id)? {
+        for group in groups::by_lane(scope, pool_id)?.concat() {
             let mut below = i16::MAX;
             loop {
                 let place = params![pool_id, group.lane, group.owner_id, group.shape_id, below];
