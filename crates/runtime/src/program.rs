@@ -76,14 +76,14 @@ mod tests {
 
     fn resolve_words(words: &[&str]) -> Result<(PathBuf, Vec<OsString>), Fault> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        resolve(Program::FromArguments, &words, OsStr::new("relative::/bin"), Path::new("/work"))
+        resolve(Program::FromArguments, &words, OsStr::new("relative::/bin"), Path::new("/job"))
     }
 
     #[test]
     fn names_are_looked_up_and_paths_are_not() {
         assert_eq!(resolve_words(&["sh", "-c"]).unwrap().0, Path::new("/bin/sh"));
         assert_eq!(resolve_words(&["/no/such"]).unwrap().0, Path::new("/no/such"));
-        assert_eq!(resolve_words(&["./x"]).unwrap().0, Path::new("/work/./x"));
+        assert_eq!(resolve_words(&["./x"]).unwrap().0, Path::new("/job/./x"));
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn whatever_a_task_leaves_behind_can_be_removed_and_nothing_else_is() {
     fs::write(scratch.join("with\nnewline \u{1F980}"), "").unwrap();
     assert!(Command::new("mkfifo").arg(scratch.join("pipe")).status().unwrap().success());
     for folder in ["a/b", "a"] {
-        fs::set_permissions(scratch.join(folder), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(scratch.join(folder), fs::Permissions::from_mode(0o000)).unwrap();
     }
     remove_tree(&scratch).unwrap();
     assert!(!scratch.exists());

@@ -1,7 +1,5 @@
 //! What one side writes, the other reads, also a release later; anything else is an error and never a panic.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on says where")]
-
 mod directory;
 mod frames;
 mod goldens;
