@@ -213,8 +213,16 @@ impl Jobs {
     /// # Errors
     /// As [`cancel`](Self::cancel), or when the job is not over.
     pub async fn retry(&self, id: JobId) -> Result<Job, Error> {
-        let after_attempt = Some(self.get(id).await?.attempt.unwrap_or(0));
-        self.retry_after(id, RetryRequest { after_attempt }).await
+        let seen = self.get(id).await?;
+        let request = RetryRequest { after_attempt: Some(seen.attempt.unwrap_or(0)) };
+        match self.retry_after(id, request).await {
+            // An answer that got lost may have been the one that did it: then a newer round is there, and all is well.
+            Err(Error::Problem(problem)) if problem.status == 409 => {
+                let now = self.get(id).await?;
+                if now.round > seen.round { Ok(now) } else { Err(Error::Problem(problem)) }
+            }
+            answer => answer,
+        }
     }
 
     /// Like [`retry`](Self::retry), for a caller that has seen the job.

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What the peer does with a request.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// A whole answer with this status, extra header lines and body.
     Whole(u16, &'static str, String),
     /// A chunked answer of these pieces, which ends well.
@@ -22,13 +22,13 @@ pub enum Reply {
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Method and path with the query.
-    pub line: String,
+    pub(crate) line: String,
     /// The head, in lower case.
-    pub head: String,
+    pub(crate) head: String,
     /// The body.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ struct Script {
 }
 
 /// A listening peer.
-pub struct Peer {
+pub(crate) struct Peer {
     url: String,
     script: Arc<Mutex<Script>>,
 }
@@ -46,7 +46,7 @@ pub struct Peer {
 impl Peer {
     /// Each request takes the first rule left whose text its first line begins with; without one it is told that it
     /// was not expected.
-    pub async fn start(rules: Vec<(&'static str, Reply)>) -> Self {
+    pub(crate) async fn start(rules: Vec<(&'static str, Reply)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let script = Arc::new(Mutex::new(Script { rules, ..Script::default() }));
@@ -60,7 +60,7 @@ impl Peer {
     }
 
     /// A client that is not patient.
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         let policy = RetryPolicy {
             first_delay: Duration::from_millis(1),
             longest_delay: Duration::from_millis(10),
@@ -71,13 +71,13 @@ impl Peer {
     }
 
     /// The requests so far whose first line begins with this.
-    pub fn seen(&self, line: &str) -> Vec<Seen> {
+    pub(crate) fn seen(&self, line: &str) -> Vec<Seen> {
         let script = self.script.lock().expect("no panic");
         script.seen.iter().filter(|seen| seen.line.starts_with(line)).cloned().collect()
     }
 
     /// How many rules were not used.
-    pub fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.script.lock().expect("no panic").rules.len()
     }
 }
@@ -136,7 +136,7 @@ async fn answer(stream: &mut TcpStream, reply: &Reply) -> bool {
 }
 
 /// A problem document.
-pub fn problem(status: u16, code: &str) -> String {
+pub(crate) fn problem(status: u16, code: &str) -> String {
     serde_json::json!({
         "type": "about:blank", "title": "X", "status": status, "code": code, "detail": format!("detail of {code}"),
     })
@@ -144,7 +144,7 @@ pub fn problem(status: u16, code: &str) -> String {
 }
 
 /// A job document.
-pub fn job(id: &str, status: &str, attempt: Option<u32>) -> String {
+pub(crate) fn job(id: &str, status: &str, attempt: Option<u32>) -> String {
     serde_json::json!({
         "id": id, "owner_id": "o", "submitted_by": "p", "name": "n", "kind": "task", "status": status, "reason": "",
         "binary_url": null, "command": ["x"], "created_time": "2026-05-01T09:30:00.000Z", "started_time": null,
@@ -159,7 +159,7 @@ pub fn job(id: &str, status: &str, attempt: Option<u32>) -> String {
 }
 
 /// The attempts of a job: one, live or ended.
-pub fn attempts(finished: bool) -> String {
+pub(crate) fn attempts(finished: bool) -> String {
     let end = finished.then_some("2026-05-01T09:31:00.000Z");
     serde_json::json!({"items": [{
         "number": 1, "round": 1, "node_id": ID, "node_name": "n", "phase": (!finished).then_some("running"),
@@ -171,4 +171,4 @@ pub fn attempts(finished: bool) -> String {
 }
 
 /// Some id.
-pub const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+pub(crate) const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
