@@ -159,7 +159,7 @@ pub(crate) async fn launched(
 /// An attempt of an earlier worker, from where it stands to its end.
 pub(crate) async fn adopted(node: Arc<Node>, found: Found, place: Place) {
     let Found { attempt, plan, directory, artifact } = found;
-    node.relay.open(attempt, plan.log.path.clone(), place.nudges);
+    node.relay.reopen(attempt, plan.log.path.clone(), place.nudges);
     let mut keeper = Keeper {
         node,
         attempt,

@@ -6,7 +6,7 @@ use jobyard_api::proto;
 use jobyard_handoff::log::Stream;
 use jobyard_model::AttemptEnd;
 
-use super::outbox::{Word, log_holds_end};
+use super::outbox::{Word, Words, log_holds_end};
 use super::tail::{Chunk, Tail};
 use crate::identity::Identity;
 use crate::launch::AttemptRef;
@@ -25,7 +25,7 @@ pub(super) struct Batch {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) attempt: AttemptRef,
-    pub(super) word: Option<Word>,
+    pub(super) words: Words,
     pub(super) end: Option<AttemptEnd>,
     pub(super) tail: Option<Tail>,
     pub(super) chunks: Vec<Chunk>,
@@ -37,11 +37,11 @@ pub(super) struct Item {
 impl Item {
     pub(super) fn new(
         attempt: AttemptRef,
-        (word, end): (Option<Word>, Option<AttemptEnd>),
+        (words, end): (Words, Option<AttemptEnd>),
         tail: Option<Tail>,
         file_bytes: u64,
     ) -> Self {
-        Self { attempt, word, end, tail, chunks: Vec::new(), sent_end: false, file_bytes }
+        Self { attempt, words, end, tail, chunks: Vec::new(), sent_end: false, file_bytes }
     }
 
     /// Whether its log file has something for this call.
@@ -84,9 +84,7 @@ impl Batch {
         for item in &mut self.items {
             item.sent_end = item.may_end();
             logs.extend(item.chunks.iter().map(|chunk| log_chunk(&item.attempt, chunk)));
-            if let Some(word) = item.word {
-                reports.push(report(&item.attempt, said(word)));
-            }
+            reports.extend(item.words.in_order().map(|word| report(&item.attempt, said(word))));
             if let Some(end) = item.end.as_ref().filter(|_| item.sent_end) {
                 reports.push(report(&item.attempt, Said::Ended(end.clone())));
             }

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use self::batch::Batch;
 pub(crate) use self::outbox::Word;
 use self::outbox::{Aftermath, Due, Outbox};
+use self::tail::Tail;
 use crate::identity::Identity;
 use crate::keeper::Nudge;
 use crate::launch::AttemptRef;
@@ -74,13 +75,18 @@ impl Relay {
 
     /// From here on this attempt may speak; what it is answered goes to `keeper`.
     pub(crate) fn open(&self, attempt: AttemptRef, log: PathBuf, keeper: mpsc::UnboundedSender<Nudge>) {
-        self.outbox().open(attempt, log, Some(keeper));
+        self.outbox().open(attempt, Tail::of(log), Some(keeper));
+    }
+
+    /// As [`Relay::open`], for an attempt that an earlier worker may have spoken for.
+    pub(crate) fn reopen(&self, attempt: AttemptRef, log: PathBuf, keeper: mpsc::UnboundedSender<Nudge>) {
+        self.outbox().open(attempt, Tail::of_another(log), Some(keeper));
     }
 
     /// What an earlier worker left: an outcome that was not answered, or a log, or both.
     pub(crate) fn deliver_left_over(&self, attempt: AttemptRef, log: PathBuf, end: Option<AttemptEnd>) {
         self.change(|outbox| {
-            outbox.open(attempt, log, None);
+            outbox.open(attempt, Tail::of_another(log), None);
             outbox.end(attempt.lease_id, end, None);
             outbox.is_kept(attempt.lease_id);
         });

@@ -25,12 +25,42 @@ const LATER: Duration = Duration::from_millis(500);
 /// A log that was put off this often in a row holds its outcome no longer.
 const MAX_HELD_BY_LOG: u32 = 3;
 
-/// What an attempt has to say besides its end. A later one implies those before it.
+/// What an attempt has to say besides its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Word {
-    Renewed,
     Accepted,
+    /// Implies `Accepted`.
     Started,
+    /// Not implied by the others: said again, those renew nothing.
+    Renewed,
+}
+
+/// The words of an attempt that wait, at most one step and one renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Words {
+    step: Option<Word>,
+    renewed: Option<Word>,
+}
+
+impl Words {
+    fn add(&mut self, word: Word) {
+        match word {
+            Word::Accepted | Word::Started => self.step = self.step.max(Some(word)),
+            Word::Renewed => self.renewed = Some(word),
+        }
+    }
+
+    fn add_all(&mut self, words: Self) {
+        words.in_order().for_each(|word| self.add(word));
+    }
+
+    fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    pub(super) fn in_order(self) -> impl Iterator<Item = Word> {
+        self.step.into_iter().chain(self.renewed)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +75,7 @@ struct Entry {
     attempt: AttemptRef,
     /// `None`: what an earlier worker left; nobody waits for the answer.
     keeper: Option<mpsc::UnboundedSender<Nudge>>,
-    word: Option<Word>,
+    words: Words,
     end: End,
     spooled: bool,
     /// Away while a call is made.
@@ -109,16 +139,16 @@ impl Outbox {
     pub(super) fn open(
         &mut self,
         attempt: AttemptRef,
-        log: PathBuf,
+        tail: Tail,
         keeper: Option<mpsc::UnboundedSender<Nudge>>,
     ) {
         let entry = Entry {
             attempt,
             keeper,
-            word: None,
+            words: Words::default(),
             end: End::NotYet,
             spooled: false,
-            tail: Some(Tail::of(log)),
+            tail: Some(tail),
             file_bytes: 0,
             log_is_final: false,
             log_is_told: false,
@@ -134,7 +164,7 @@ impl Outbox {
 
     pub(super) fn say(&mut self, lease_id: LeaseId, word: Word) {
         if let Some(entry) = self.entries.get_mut(&lease_id) {
-            entry.word = entry.word.max(Some(word));
+            entry.words.add(word);
             self.queue(lease_id, Queued::ForReports);
         }
     }
@@ -246,7 +276,7 @@ impl Outbox {
         if was_queued == Queued::No {
             return None;
         }
-        let word = entry.word.take();
+        let words = std::mem::take(&mut entry.words);
         let end = match &entry.end {
             End::Pending(end) => Some(end.clone()),
             End::NotYet | End::Answered => None,
@@ -255,7 +285,7 @@ impl Outbox {
         let with_log = entry.log_is_final || was_queued == Queued::ForLogs;
         let has_more = entry.tail.as_ref().is_some_and(|tail| tail.has_more(entry.file_bytes));
         let tail = if with_log { entry.tail.take() } else { None };
-        let item = Item::new(entry.attempt, (word, end), tail, entry.file_bytes);
+        let item = Item::new(entry.attempt, (words, end), tail, entry.file_bytes);
         if has_more && !with_log {
             self.queue(lease_id, Queued::ForLogs);
         }
@@ -271,7 +301,7 @@ impl Outbox {
             let lease_id = item.attempt.lease_id;
             let Some(entry) = self.entries.get_mut(&lease_id) else { continue };
             entry.tail = item.tail.or(entry.tail.take());
-            entry.word = entry.word.max(item.word);
+            entry.words.add_all(item.words);
             if let Some(end) = item.end.filter(|_| !entry.spooled) {
                 entry.spooled = true;
                 aftermath.keep.push((entry.attempt, end));
@@ -296,9 +326,10 @@ impl Outbox {
             if let Some(tail) = &mut item.tail {
                 tail.settle(taken);
             }
-            let word = item.word.map(|word| (word, reports.next().copied().unwrap_or_default()));
-            let end = item.sent_end.then(|| reports.next().copied().unwrap_or_default());
-            self.settle_item(item, (word, end), sent_at_ms, &mut aftermath);
+            let mut next = || reports.next().copied().unwrap_or_default();
+            let words: Vec<_> = item.words.in_order().map(|word| (word, next())).collect();
+            let end = item.sent_end.then(next);
+            self.settle_item(item, (words, end), sent_at_ms, &mut aftermath);
         }
         aftermath
     }
@@ -306,7 +337,7 @@ impl Outbox {
     fn settle_item(
         &mut self,
         item: Item,
-        (word, end): (Option<(Word, proto::ReportAnswer)>, Option<proto::ReportAnswer>),
+        (words, end): (Vec<(Word, proto::ReportAnswer)>, Option<proto::ReportAnswer>),
         sent_at_ms: u64,
         aftermath: &mut Aftermath,
     ) {
@@ -314,12 +345,12 @@ impl Outbox {
         let Some(entry) = self.entries.get_mut(&lease_id) else { return };
         entry.tail = item.tail.or(entry.tail.take());
         let mut put_off = false;
-        if let Some((word, answer)) = word {
+        for (word, answer) in words {
             match Verdict::of(answer.verdict()) {
                 Verdict::Done => entry.tell(Nudge::Renewed { sent_at_boottime_ms: sent_at_ms }),
                 Verdict::Gone => entry.tell(Nudge::Gone),
                 Verdict::Later => {
-                    entry.word = entry.word.max(Some(word));
+                    entry.words.add(word);
                     put_off = true;
                 }
             }
@@ -358,7 +389,7 @@ impl Outbox {
     fn queue_rest(&mut self, lease_id: LeaseId) {
         let Some(entry) = self.entries.get(&lease_id) else { return };
         let has_more = entry.tail.as_ref().is_some_and(|tail| tail.has_more(entry.file_bytes));
-        if entry.word.is_some() || matches!(entry.end, End::Pending(_)) {
+        if !entry.words.is_empty() || matches!(entry.end, End::Pending(_)) {
             self.queue(lease_id, Queued::ForReports);
         } else if has_more {
             self.queue(lease_id, Queued::ForLogs);
@@ -395,9 +426,10 @@ impl Entry {
     }
 }
 
-/// Whether a log that is not complete still holds its outcome.
+/// Whether a log still holds its outcome: there is more of it, or it isn't sure that what goes with this call is taken.
 pub(super) fn log_holds_end(tail: &Tail, file_bytes: u64) -> bool {
-    tail.has_more(file_bytes) && tail.delays() < MAX_HELD_BY_LOG
+    let is_behind = tail.has_more(file_bytes) || (tail.is_unsure() && !tail.is_delivered(file_bytes));
+    is_behind && tail.delays() < MAX_HELD_BY_LOG
 }
 
 enum Verdict {

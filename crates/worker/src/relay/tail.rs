@@ -61,6 +61,8 @@ pub(super) struct Tail {
     setbacks: u32,
     delays: u32,
     given_up: bool,
+    /// Where the report door is isn't known: somebody else may have sent some of it, or a call had no answer.
+    unsure: bool,
 }
 
 fn index(stream: Stream) -> usize {
@@ -71,6 +73,7 @@ fn index(stream: Stream) -> usize {
 }
 
 impl Tail {
+    /// Of a log that nobody has sent anything of.
     pub(super) fn of(path: PathBuf) -> Self {
         Self {
             path,
@@ -81,7 +84,18 @@ impl Tail {
             setbacks: 0,
             delays: 0,
             given_up: false,
+            unsure: false,
         }
+    }
+
+    /// Of a log that another worker may have sent some of.
+    pub(super) fn of_another(path: PathBuf) -> Self {
+        Self { unsure: true, ..Self::of(path) }
+    }
+
+    /// Whether what was read last may have to be read again from elsewhere.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.unsure
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -144,6 +158,7 @@ impl Tail {
 
     /// The call with the last chunks has no answer: they are read again.
     pub(super) fn rewind(&mut self) {
+        self.unsure |= self.position != self.confirmed;
         self.position = self.confirmed;
         self.at_end = false;
     }
@@ -162,6 +177,7 @@ impl Tail {
         }
         let behind = self.taken.iter().zip(self.position.streams).any(|(taken, read)| *taken < read);
         if !behind {
+            self.unsure &= self.confirmed == self.position;
             self.confirmed = self.position;
             self.setbacks = 0;
             self.delays = 0;

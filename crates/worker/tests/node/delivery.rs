@@ -70,7 +70,7 @@ async fn a_large_log_arrives_whole_and_before_its_outcome() {
     assert_eq!(world.desk.facts_of(lease_id).await.exit, Exit::Code(0));
     let heard = world.desk.heard();
     let [stdout, stderr] = &heard.logs_at_end[&lease_id];
-    assert_eq!(stdout.len(), 12 * 1_000_001 + 2);
+    assert_eq!(stdout.len(), 12_000_000 + 10 * 2 + 2 * 3);
     assert!(stdout.ends_with(b"x11\n"));
     let mut expected = String::new();
     (0..12).for_each(|number| writeln!(expected, "e{number}").unwrap());
