@@ -70,7 +70,7 @@ impl Yard {
         yard.write_config(port);
         if yard.database.is_some() {
             yard.run("migrate", &[]);
-            let secret = yard.run("token", &["create", "--name", "tester", "--role", "admin"]);
+            let secret = yard.run("token", &["create", "--name", "tester", "--role", "admin", "--owner", "default"]);
             yard.secret = Some(secret.trim().to_owned());
         }
         for role in roles {
