@@ -5,9 +5,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
+use crate::metrics::{DoorName, Metrics};
 use crate::settings::{DoorLimit, DoorSettings};
 
 /// One door a kind of call.
@@ -22,14 +24,18 @@ pub(crate) struct Doors {
 }
 
 impl Doors {
-    pub(crate) fn new(settings: &DoorSettings) -> Self {
+    pub(crate) fn new(settings: &DoorSettings, metrics: &Metrics) -> Self {
+        let door = |calls: &'static str, limit| {
+            let name = DoorName { door: calls.replace(' ', "_") };
+            Door::new(calls, limit, metrics.calls_in_hand.get_or_create(&name).clone())
+        };
         Self {
-            submit: Door::new("submissions", settings.submit),
-            batch: Door::new("batches", settings.batch),
-            change: Door::new("changing calls", settings.change),
-            read: Door::new("reads", settings.read),
-            artifact: Door::new("artifact transfers", settings.artifact),
-            stream: Door::new("open streams", settings.stream),
+            submit: door("submissions", settings.submit),
+            batch: door("batches", settings.batch),
+            change: door("changing calls", settings.change),
+            read: door("reads", settings.read),
+            artifact: door("artifact transfers", settings.artifact),
+            stream: door("open streams", settings.stream),
         }
     }
 }
@@ -41,6 +47,20 @@ pub(crate) struct Door {
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
     limit: DoorLimit,
+    in_hand: Gauge,
+}
+
+/// A place behind a door; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    _permit: OwnedSemaphorePermit,
+    in_hand: Gauge,
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.in_hand.dec();
+    }
 }
 
 /// One more waits while this lives.
@@ -53,22 +73,34 @@ impl Drop for Waiting<'_> {
 }
 
 impl Door {
-    pub(crate) fn new(calls: &'static str, limit: DoorLimit) -> Self {
-        Self { calls, places: Arc::new(Semaphore::new(limit.at_once)), waiting: AtomicUsize::new(0), limit }
+    fn new(calls: &'static str, limit: DoorLimit, in_hand: Gauge) -> Self {
+        Self {
+            calls,
+            places: Arc::new(Semaphore::new(limit.at_once)),
+            waiting: AtomicUsize::new(0),
+            limit,
+            in_hand,
+        }
     }
 
-    /// Takes a place, at once or after waiting for one. It is given back when the pass is dropped.
-    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    /// Takes a place, at once or after waiting for one.
+    pub(crate) async fn enter(&self) -> Result<Pass, ApiError> {
         let busy = || ApiError::Busy { calls: self.calls };
         if let Ok(pass) = Arc::clone(&self.places).try_acquire_owned() {
-            return Ok(pass);
+            return Ok(self.pass(pass));
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waiting = Waiting(&self.waiting);
         if before >= self.limit.queued {
             return Err(busy());
         }
-        Arc::clone(&self.places).acquire_owned().await.map_err(|_| busy())
+        let permit = Arc::clone(&self.places).acquire_owned().await.map_err(|_| busy())?;
+        Ok(self.pass(permit))
+    }
+
+    fn pass(&self, permit: OwnedSemaphorePermit) -> Pass {
+        self.in_hand.inc();
+        Pass { _permit: permit, in_hand: self.in_hand.clone() }
     }
 }
 
@@ -82,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn beyond_its_places_and_its_queue_a_door_refuses_at_once() {
-        let door = Door::new("tries", DoorLimit { at_once: 1, queued: 1 });
+        let door = Door::new("tries", DoorLimit { at_once: 1, queued: 1 }, Gauge::default());
         let inside = door.enter().await.unwrap();
         let mut waiting = pin!(door.enter());
         let mut context = Context::from_waker(Waker::noop());

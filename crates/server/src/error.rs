@@ -16,6 +16,7 @@ use jobyard_store::StoreError;
 use thiserror::Error;
 
 use crate::artifact_store::PutError;
+use crate::code::Code;
 
 /// See the module.
 #[derive(Debug, Error)]
@@ -48,6 +49,8 @@ pub(crate) enum ApiError {
     BodyBrokeOff(#[source] axum::Error),
     #[error("the range lies outside of {size_bytes} bytes")]
     RangeNotSatisfiable { size_bytes: u64 },
+    #[error("the server can't serve: {why}")]
+    NotReady { why: &'static str },
     #[error("the cursor is older than what is kept")]
     CursorExpired,
     #[error("the upload failed")]
@@ -77,15 +80,14 @@ impl From<Faults> for ApiError {
 
 /// What an error becomes.
 struct Answer {
-    status: StatusCode,
-    code: &'static str,
+    code: Code,
     detail: String,
     retry_after_seconds: Option<u32>,
     errors: Vec<ProblemError>,
 }
 
-fn answer(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Answer {
-    Answer { status, code, detail: detail.into(), retry_after_seconds: None, errors: Vec::new() }
+fn answer(code: Code, detail: impl Into<String>) -> Answer {
+    Answer { code, detail: detail.into(), retry_after_seconds: None, errors: Vec::new() }
 }
 
 impl Answer {
@@ -103,36 +105,36 @@ impl From<ApiError> for Answer {
         match error {
             ApiError::Faults(faults) => bad_input(&faults),
             ApiError::Unauthenticated => answer(
-                StatusCode::UNAUTHORIZED,
-                "unauthenticated",
+                Code::Unauthenticated,
                 "this call needs a valid token: send it as `Authorization: Bearer <token>`",
             ),
             ApiError::WrongRole { needed } => {
                 let detail = format!("this call needs a token with the role `{}` or above", needed.as_str());
-                answer(StatusCode::FORBIDDEN, "role_too_weak", detail)
+                answer(Code::RoleTooWeak, detail)
             }
             ApiError::ForeignOwner { errors } => answer(
-                StatusCode::FORBIDDEN,
-                "foreign_owner",
+                Code::ForeignOwner,
                 "the token does not act for the owner of this job; see the owners it acts for with GET /api/v1/me",
             )
             .errors(errors),
             ApiError::NotFound { what } => {
-                answer(StatusCode::NOT_FOUND, "not_found", format!("there is no such {what}"))
+                answer(Code::NotFound, format!("there is no such {what}"))
             }
             ApiError::WrongMethod => answer(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
+                Code::MethodNotAllowed,
                 "this path does not take that method; see /api/v1/openapi.json",
             ),
             ApiError::KeyConflict { .. } | ApiError::NotOver { .. } | ApiError::CursorExpired => conflict(error),
+            ApiError::NotReady { why } => {
+                answer(Code::NotReady, why).retry_after(5)
+            }
             ApiError::TooManyJobs { owner, limit } => {
                 let detail = format!("owner `{owner}` has {limit} jobs that are not over, the most allowed; wait for some to end, or cancel some");
-                answer(StatusCode::TOO_MANY_REQUESTS, "too_many_jobs", detail).retry_after(30)
+                answer(Code::TooManyJobs, detail).retry_after(30)
             }
             ApiError::Busy { calls } => {
                 let detail = format!("too many {calls} at a time; try again after the time in Retry-After");
-                answer(StatusCode::TOO_MANY_REQUESTS, "too_busy", detail).retry_after(1)
+                answer(Code::TooBusy, detail).retry_after(1)
             }
             ApiError::BodyTooLarge { .. }
             | ApiError::BodyTooSlow
@@ -148,7 +150,7 @@ impl From<ApiError> for Answer {
 fn bad_input(faults: &Faults) -> Answer {
     let listed = faults.listed();
     let only_later = listed.iter().all(|fault| fault.code == FaultCode::NotAvailableYet);
-    let code = if only_later { "not_available_yet" } else { "invalid_request" };
+    let code = if only_later { Code::NotAvailableYet } else { Code::InvalidRequest };
     let detail = match (listed, faults.left_out()) {
         ([only], 0) if only.pointer.is_empty() => only.detail.clone(),
         ([only], 0) => format!("{}: {}", only.pointer, only.detail),
@@ -162,7 +164,7 @@ fn bad_input(faults: &Faults) -> Answer {
         detail: fault.detail.clone(),
         code: fault.code.as_str().to_owned(),
     });
-    answer(StatusCode::BAD_REQUEST, code, detail).errors(errors.collect())
+    answer(code, detail).errors(errors.collect())
 }
 
 fn conflict(error: ApiError) -> Answer {
@@ -172,16 +174,15 @@ fn conflict(error: ApiError) -> Answer {
                 format!("this idempotency key made another job, {job_id}; use a new key for a new job");
             let errors =
                 vec![ProblemError { pointer, detail: detail.clone(), code: "key_reused".to_owned() }];
-            answer(StatusCode::CONFLICT, "idempotency_key_reused", detail).errors(errors)
+            answer(Code::IdempotencyKeyReused, detail).errors(errors)
         }
         ApiError::NotOver { status } => {
             let detail =
                 format!("only a job that failed or was cancelled can be retried; this one is `{status}`");
-            answer(StatusCode::CONFLICT, "not_retryable", detail)
+            answer(Code::NotRetryable, detail)
         }
         _ => answer(
-            StatusCode::GONE,
-            "cursor_expired",
+            Code::CursorExpired,
             "events since this cursor are no longer kept: read afresh what you follow, then follow without a cursor",
         ),
     }
@@ -191,64 +192,55 @@ fn transfer(error: &ApiError) -> Answer {
     match error {
         ApiError::BodyTooLarge { most_bytes } => {
             let detail = format!("the body may have at most {most_bytes} bytes");
-            answer(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+            answer(Code::BodyTooLarge, detail)
         }
-        ApiError::BodyTooSlow => answer(
-            StatusCode::REQUEST_TIMEOUT,
-            "body_too_slow",
-            "the body did not arrive in time; send it again",
-        ),
+        ApiError::BodyTooSlow => answer(Code::BodyTooSlow, "the body did not arrive in time; send it again"),
         ApiError::RangeNotSatisfiable { size_bytes } => {
             let detail = format!("the range lies outside of the artifact's {size_bytes} bytes");
-            answer(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail)
+            answer(Code::RangeNotSatisfiable, detail)
         }
-        _ => answer(StatusCode::BAD_REQUEST, "body_broke_off", "the body broke off; nothing was changed"),
+        _ => answer(Code::BodyBrokeOff, "the body broke off; nothing was changed"),
     }
 }
 
 fn upload(error: &PutError) -> Answer {
     match error {
         PutError::Mismatch { .. } => answer(
-            StatusCode::BAD_REQUEST,
-            "hash_mismatch",
+            Code::HashMismatch,
             format!("{error}; the file may have changed while it was sent: hash it again"),
         ),
-        PutError::TooLarge { .. } => {
-            answer(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", error.to_string())
-        }
-        PutError::BrokeOff(_) => {
-            answer(StatusCode::BAD_REQUEST, "body_broke_off", "the upload broke off; nothing was stored")
-        }
+        PutError::TooLarge { .. } => answer(Code::BodyTooLarge, error.to_string()),
+        PutError::BrokeOff(_) => answer(Code::BodyBrokeOff, "the upload broke off; nothing was stored"),
         PutError::Full(_) => {
             tracing::error!(error = chain(error), "the artifact store is full");
             let detail = "the artifact store is full; nothing was stored";
-            answer(StatusCode::SERVICE_UNAVAILABLE, "artifact_store_full", detail).retry_after(30)
+            answer(Code::ArtifactStoreFull, detail).retry_after(30)
         }
         PutError::Store(_) => internal(error),
     }
 }
 
 fn store(error: &StoreError) -> Answer {
-    let unavailable = |code, detail, seconds| {
-        tracing::warn!(error = chain(error), code, "a call failed for the datastore's sake");
-        answer(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(seconds)
+    let unavailable = |code: Code, detail, seconds| {
+        tracing::warn!(error = chain(error), code = code.as_str(), "a call failed for the datastore's sake");
+        answer(code, detail).retry_after(seconds)
     };
     match error {
         StoreError::Unavailable { .. } => unavailable(
-            "datastore_unavailable",
+            Code::DatastoreUnavailable,
             "the datastore can't be reached; nothing was changed, try again",
             1,
         ),
         StoreError::Unknown { .. } => unavailable(
-            "outcome_unknown",
+            Code::OutcomeUnknown,
             "the connection to the datastore broke while it was saving: the change may have been made; the call can be repeated without harm if it has an idempotency key",
             1,
         ),
         StoreError::Full { .. } => {
-            unavailable("datastore_full", "the datastore is full; nothing was accepted", 30)
+            unavailable(Code::DatastoreFull, "the datastore is full; nothing was accepted", 30)
         }
         StoreError::SchemaTooOld { .. } | StoreError::BinaryTooOld { .. } => unavailable(
-            "wrong_schema",
+            Code::WrongSchema,
             "the datastore's schema does not fit this server; an operator has to act",
             30,
         ),
@@ -260,11 +252,7 @@ fn store(error: &StoreError) -> Answer {
 
 fn internal(error: &(dyn StdError + 'static)) -> Answer {
     tracing::error!(error = chain(error), "a call failed for a reason of ours");
-    answer(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "internal",
-        "something went wrong on the server; its log says what",
-    )
+    answer(Code::Internal, "something went wrong on the server; its log says what")
 }
 
 /// An error and its sources in one line.
@@ -282,21 +270,24 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let answer = Answer::from(self);
+        let status = StatusCode::from_u16(answer.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let problem = Problem {
             type_url: "about:blank".to_owned(),
-            title: answer.status.canonical_reason().unwrap_or_default().to_owned(),
-            status: answer.status.as_u16(),
-            code: answer.code.to_owned(),
+            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            status: status.as_u16(),
+            code: answer.code.as_str().to_owned(),
             detail: answer.detail,
             errors: answer.errors,
         };
-        let mut response = (answer.status, axum::Json(problem)).into_response();
+        let mut response = (status, axum::Json(problem)).into_response();
+        // For the layers: which error it was.
+        response.extensions_mut().insert(answer.code);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_CONTENT_TYPE));
         if let Some(seconds) = answer.retry_after_seconds {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if answer.status == StatusCode::UNAUTHORIZED {
+        if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

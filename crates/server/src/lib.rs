@@ -13,9 +13,11 @@
 pub mod artifact_store;
 mod authentication;
 mod body;
+mod code;
 mod doors;
 mod error;
 mod events;
+mod health;
 mod http;
 mod ids;
 mod logs;

@@ -23,6 +23,7 @@ pub struct Metrics {
     pub(crate) call_seconds: Family<Route, Histogram>,
     pub(crate) jobs_submitted: Counter,
     pub(crate) streams_open: Gauge,
+    pub(crate) calls_in_hand: Family<DoorName, Gauge>,
 }
 
 /// One kind of call and its answer.
@@ -40,6 +41,12 @@ pub(crate) struct Route {
     pub(crate) route: String,
 }
 
+/// A door's name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct DoorName {
+    pub(crate) door: String,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         // From 250 µs to about 4 s.
@@ -51,8 +58,9 @@ impl Default for Metrics {
             Family::new_with_constructor(histogram as fn() -> Histogram),
             Counter::default(),
             Gauge::default(),
+            Family::default(),
         );
-        let (paused, held_back, calls, call_seconds, submitted, streams) = metrics;
+        let (paused, held_back, calls, call_seconds, submitted, streams, in_hand) = metrics;
         let mut registry = Registry::with_prefix("jobyard");
         let paused_help = "How long nothing has been given up on by silence";
         registry.register_with_unit("reaping_paused", paused_help, Unit::Seconds, Gauge::clone(&paused));
@@ -63,6 +71,7 @@ impl Default for Metrics {
         registry.register_with_unit("http_call", seconds_help, Unit::Seconds, Family::clone(&call_seconds));
         registry.register("jobs_submitted", "Jobs accepted by this process", Counter::clone(&submitted));
         registry.register("streams_open", "Event streams and followed logs", Gauge::clone(&streams));
+        registry.register("calls_in_hand", "Calls behind each door", Family::clone(&in_hand));
         Self {
             registry: Arc::new(registry),
             reaping_paused_seconds: paused,
@@ -71,6 +80,7 @@ impl Default for Metrics {
             call_seconds,
             jobs_submitted: submitted,
             streams_open: streams,
+            calls_in_hand: in_hand,
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::artifact_store::ArtifactStore;
 use crate::doors::Doors;
 use crate::events::EventTail;
+use crate::health::Health;
 use crate::http;
 use crate::ids::JobIds;
 use crate::metrics::Metrics;
@@ -45,16 +46,18 @@ struct Inner {
     job_ids: JobIds,
     tail: EventTail,
     fleet: FleetView,
+    health: Health,
 }
 
 impl Server {
     /// Puts a server together. Starts nothing that works by itself.
     #[must_use]
     pub fn new(parts: ServerParts) -> Self {
-        let doors = Doors::new(&parts.settings.doors);
+        let doors = Doors::new(&parts.settings.doors, &parts.metrics);
         let tail = EventTail::new(Arc::clone(&parts.store), parts.shutdown.clone());
         let job_ids = JobIds::new(Arc::clone(&parts.clock));
-        Self { inner: Arc::new(Inner { parts, doors, job_ids, tail, fleet: FleetView::default() }) }
+        let (fleet, health) = (FleetView::default(), Health::default());
+        Self { inner: Arc::new(Inner { parts, doors, job_ids, tail, fleet, health }) }
     }
 
     /// Every route of the HTTP API, behind authentication.
@@ -103,6 +106,10 @@ impl Server {
 
     pub(crate) fn tail(&self) -> &EventTail {
         &self.inner.tail
+    }
+
+    pub(crate) fn health(&self) -> &Health {
+        &self.inner.health
     }
 
     pub(crate) fn fleet(&self) -> &FleetView {

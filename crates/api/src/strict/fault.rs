@@ -5,57 +5,47 @@ use super::Pointer;
 /// Faults beyond this many are counted, not listed: a hostile body must not buy an answer larger than itself.
 pub const MAX_FAULTS: usize = 1_000;
 
-/// Which kind of fault. The words are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FaultCode {
-    /// Not JSON at all, or nested too deeply.
-    Syntax,
-    /// A field that doesn't exist.
-    UnknownField,
-    /// A field or key that stands there twice.
-    DuplicateField,
-    /// A text where a number is expected, and so on.
-    WrongType,
-    /// Something that must be there isn't.
-    Missing,
-    /// A number too small or too large.
-    OutOfRange,
-    /// A text with too many characters or bytes.
-    TooLong,
-    /// Too many entries.
-    TooMany,
-    /// A character that can't stand there.
-    ForbiddenCharacter,
-    /// A text that isn't of the form expected.
-    Invalid,
-    /// Fields that can't stand together, or a setting forbids it.
-    NotAllowed,
-    /// Planned, and not built yet.
-    NotAvailableYet,
-    /// Names something that doesn't exist.
-    Unknown,
+macro_rules! fault_codes {
+    ($($variant:ident $word:literal $meaning:literal,)*) => {
+        /// Which kind of fault. The words are stable.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum FaultCode {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl FaultCode {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The word on the wire.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),* }
+            }
+
+            /// What it says, for docs/errors.md.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning),* }
+            }
+        }
+    };
 }
 
-impl FaultCode {
-    /// The word on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Syntax => "syntax",
-            Self::UnknownField => "unknown_field",
-            Self::DuplicateField => "duplicate_field",
-            Self::WrongType => "wrong_type",
-            Self::Missing => "missing",
-            Self::OutOfRange => "out_of_range",
-            Self::TooLong => "too_long",
-            Self::TooMany => "too_many",
-            Self::ForbiddenCharacter => "forbidden_character",
-            Self::Invalid => "invalid",
-            Self::NotAllowed => "not_allowed",
-            Self::NotAvailableYet => "not_available_yet",
-            Self::Unknown => "unknown",
-        }
-    }
+fault_codes! {
+    Syntax "syntax" "Not JSON at all, or nested too deeply.",
+    UnknownField "unknown_field" "A field that doesn't exist.",
+    DuplicateField "duplicate_field" "A field or key that stands there twice.",
+    WrongType "wrong_type" "A text where a number is expected, and so on.",
+    Missing "missing" "Something that must be there isn't.",
+    OutOfRange "out_of_range" "A number too small or too large.",
+    TooLong "too_long" "A text with too many characters or bytes.",
+    TooMany "too_many" "Too many entries.",
+    ForbiddenCharacter "forbidden_character" "A character that can't stand there.",
+    Invalid "invalid" "A text that isn't of the form expected.",
+    NotAllowed "not_allowed" "Fields that can't stand together, or a setting forbids it.",
+    NotAvailableYet "not_available_yet" "Planned, and not built yet.",
+    Unknown "unknown" "Names something that doesn't exist.",
 }
 
 /// One thing that is wrong.

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use jobyard_api::json::StreamStart;
 use jobyard_store::{EventCursor, EventFilter, EventPage, EventRecord, StoreError};
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::{OwnedSemaphorePermit, broadcast};
+use tokio::sync::broadcast;
 
 use super::tail::Batch;
+use crate::doors::Pass;
 use crate::error::ApiError;
 use crate::http::jobs::view;
 use crate::server::Server;
@@ -31,11 +32,11 @@ pub(crate) struct Follower {
 /// Counts as an open stream while it lives, and holds its place at the door.
 pub(crate) struct Open {
     gauge: Gauge,
-    _pass: OwnedSemaphorePermit,
+    _pass: Pass,
 }
 
 impl Open {
-    pub(crate) fn new(server: &Server, pass: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn new(server: &Server, pass: Pass) -> Self {
         let gauge = server.metrics().streams_open.clone();
         gauge.inc();
         Self { gauge, _pass: pass }
@@ -54,7 +55,7 @@ impl Follower {
         server: Server,
         filter: EventFilter,
         cursor: Option<EventCursor>,
-        pass: OwnedSemaphorePermit,
+        pass: Pass,
     ) -> Result<Self, ApiError> {
         // First the subscription, then the place to start from: nothing falls in between.
         let batches = server.tail().subscribe();

@@ -29,9 +29,12 @@ pub(crate) async fn healthz() -> &'static str {
 )]
 pub(crate) async fn readyz(State(server): State<Server>) -> Result<Response, ApiError> {
     if server.shutdown().is_cancelled() {
-        return Ok((StatusCode::SERVICE_UNAVAILABLE, "going down\n").into_response());
+        return Err(ApiError::NotReady { why: "the server is going down" });
     }
-    server.store().now().await?;
+    if server.health().is_full() {
+        return Err(ApiError::NotReady { why: "the datastore was full a moment ago" });
+    }
+    server.store().event_head().await?;
     Ok("ready\n".into_response())
 }
 

@@ -6,6 +6,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::Instant;
 
+use crate::code::Code;
 use crate::metrics::{Call, Route};
 use crate::server::Server;
 
@@ -18,6 +19,9 @@ pub(crate) async fn measure(State(server): State<Server>, request: Request, next
     };
     let begun = Instant::now();
     let response = next.run(request).await;
+    if response.extensions().get::<Code>() == Some(&Code::DatastoreFull) {
+        server.health().note_full();
+    }
     let metrics = server.metrics();
     let key = Route { method: method.clone(), route: route.clone() };
     metrics.call_seconds.get_or_create(&key).observe(begun.elapsed().as_secs_f64());

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use jobyard_model::{JobId, JobState, Timestamp};
 use jobyard_store::logs::LogQuery;
 use jobyard_store::{LogBody, LogChunk, LogStream, StoreError, WakeTopic};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 
 use super::tail;
+use crate::doors::Pass;
 use crate::error::{ApiError, chain};
 use crate::events::Open;
 use crate::server::Server;
@@ -54,7 +55,7 @@ impl LogReader {
         server: Server,
         job_id: JobId,
         wanted: Wanted,
-        pass: Option<OwnedSemaphorePermit>,
+        pass: Option<Pass>,
     ) -> Result<Self, ApiError> {
         let wakes = server.store().wakes(WakeTopic::Logs);
         let open = pass.map(|pass| Open::new(&server, pass));

@@ -43,17 +43,15 @@ async fn a_full_door_answers_at_once_and_opens_again() {
         "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: {token}\r\ncontent-length: 20\r\n\r\n"
     );
     slow.write_all(head.as_bytes()).await.expect("sent");
-    until("the door is full", async || {
-        let response = caller.call(Method::POST, "/api/v1/jobs").body(fine().to_string()).send().await;
-        let response = response.expect("an answer");
-        if response.status() != StatusCode::TOO_MANY_REQUESTS {
-            return false;
-        }
-        assert_eq!(response.headers()["retry-after"], "1");
-        Reply::of(response).await.expect(StatusCode::TOO_MANY_REQUESTS, "too_busy");
-        true
+    until("he is inside", async || {
+        let metrics = caller.get("/metrics").await.body;
+        metrics.as_str().is_some_and(|text| text.contains("jobyard_calls_in_hand{door=\"submissions\"} 1"))
     })
     .await;
+    let call = caller.call(Method::POST, "/api/v1/jobs").body(fine().to_string());
+    let response = call.send().await.expect("an answer");
+    assert_eq!(response.headers()["retry-after"], "1");
+    Reply::of(response).await.expect(StatusCode::TOO_MANY_REQUESTS, "too_busy");
     // Reads go through a door of their own.
     assert_eq!(caller.get("/api/v1/jobs").await.status, StatusCode::OK);
     slow.write_all(br#"{"command":["true"]}"#).await.expect("sent");
@@ -92,5 +90,26 @@ async fn a_datastore_that_is_closed_makes_the_server_not_ready_but_alive() {
     ready.expect(StatusCode::SERVICE_UNAVAILABLE, "datastore_unavailable");
     let reply = caller.post("/api/v1/jobs", &fine()).await;
     reply.expect(StatusCode::SERVICE_UNAVAILABLE, "datastore_unavailable");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_full_datastore_acknowledges_nothing_and_makes_the_server_not_ready() {
+    let server = TestServer::start_with_pages(ServerSettings::default(), Some(200)).await;
+    let caller = server.submitter().await;
+    let job = serde_json::json!({"command": ["true", "x".repeat(10_000)]});
+    let mut accepted = 0;
+    let refused = loop {
+        let reply = caller.post("/api/v1/jobs", &job).await;
+        if !reply.status.is_success() {
+            break reply;
+        }
+        accepted += 1;
+        assert!(accepted < 500, "the datastore never gets full");
+    };
+    refused.expect(StatusCode::SERVICE_UNAVAILABLE, "datastore_full");
+    assert_eq!(server.job_count().await, accepted);
+    server.nobody().get("/readyz").await.expect(StatusCode::SERVICE_UNAVAILABLE, "not_ready");
+    assert_eq!(caller.get("/api/v1/jobs").await.status, StatusCode::OK, "reads go on");
     server.stop().await;
 }

@@ -68,10 +68,16 @@ impl TestServer {
     }
 
     pub(crate) async fn start_with(settings: ServerSettings) -> Self {
+        Self::start_with_pages(settings, None).await
+    }
+
+    /// With a datastore that is full at so many pages.
+    pub(crate) async fn start_with_pages(settings: ServerSettings, most_pages: Option<i64>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = Arc::new(HandClock(AtomicI64::new(1_777_622_400_000)));
         let options = SqliteOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
-        let store = SqliteStore::open(&directory.path().join("jobyard.db"), options).expect("a datastore");
+        let store = SqliteStore::open_limited(&directory.path().join("jobyard.db"), options, most_pages)
+            .expect("a datastore");
         let artifacts =
             DirectoryStore::open(directory.path().join("artifacts"), clock.now()).expect("a directory");
         let shutdown = CancellationToken::new();
@@ -175,7 +181,7 @@ impl Reply {
         let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)));
         if status.is_client_error() || status.is_server_error() {
             assert_eq!(
-                kind.as_ref().map(|kind| kind.as_bytes()),
+                kind.as_ref().map(reqwest::header::HeaderValue::as_bytes),
                 Some(&b"application/problem+json"[..]),
                 "{body}"
             );
