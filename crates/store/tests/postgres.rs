@@ -1,14 +1,24 @@
 //! The conformance suite on PostgreSQL, and what only this dialect has.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use jobyard_store::{PostgresConfig, PostgresStore, Store};
 use jobyard_test_postgres::Cluster;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
+#[path = "postgres/concurrency.rs"]
+mod concurrency;
 mod conformance;
+#[path = "postgres/migrations.rs"]
+mod migrations;
+#[path = "postgres/outages.rs"]
+mod outages;
+#[path = "postgres/plans.rs"]
+mod plans;
 
 use conformance::{Dialect, World};
 
@@ -18,31 +28,66 @@ const MAX_UNENDED: u64 = 12_000;
 
 /// A cluster with one database, whose clock can be shifted.
 struct Server {
-    cluster: Cluster,
+    cluster: Mutex<Cluster>,
+    url: String,
+    socket: PathBuf,
     shift_ms: AtomicI64,
 }
 
 impl Server {
+    fn new(cluster: Cluster) -> Self {
+        let (url, socket) = (cluster.url("postgres"), outages::socket_in(cluster.folder()));
+        Self { cluster: Mutex::new(cluster), url, socket, shift_ms: AtomicI64::new(0) }
+    }
+
     fn config(&self) -> PostgresConfig {
-        PostgresConfig {
-            max_unended_per_owner: MAX_UNENDED,
-            ..PostgresConfig::new(self.cluster.url("postgres"))
-        }
+        PostgresConfig { max_unended_per_owner: MAX_UNENDED, ..PostgresConfig::new(&self.url) }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.socket.clone()
+    }
+
+    fn log(&self) -> String {
+        self.cluster.lock().unwrap().log()
+    }
+
+    /// Dies at once, and comes back.
+    fn crash(&self) {
+        let mut cluster = self.cluster.lock().unwrap();
+        cluster.stop_immediate().unwrap();
+        cluster.start().unwrap();
     }
 
     /// As a person at a prompt.
     async fn sql(&self, sql: &str) -> Vec<String> {
-        let (client, connection) =
-            tokio_postgres::connect(&self.cluster.url("postgres"), NoTls).await.unwrap();
+        self.try_sql(sql).await.unwrap()
+    }
+
+    async fn try_sql(&self, sql: &str) -> Result<Vec<String>, tokio_postgres::Error> {
+        let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await?;
         let connection = tokio::spawn(connection);
-        let answer = client.simple_query(sql).await.unwrap();
+        let answer = client.simple_query(sql).await?;
         drop(client);
-        connection.await.unwrap().unwrap();
+        connection.await.unwrap()?;
         let first = |message: SimpleQueryMessage| match message {
             SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
             _ => None,
         };
-        answer.into_iter().filter_map(first).collect()
+        Ok(answer.into_iter().filter_map(first).collect())
+    }
+
+    /// Asks until the answer is as wanted.
+    async fn wait_until(&self, sql: &str, wanted: &str) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let answer = self.try_sql(sql).await;
+            if answer.as_ref().is_ok_and(|answer| answer[..] == [wanted]) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{sql}: {answer:?} instead of {wanted}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }
 
@@ -75,7 +120,7 @@ impl Dialect for OnServer {
 
 async fn server() -> Arc<Server> {
     let cluster = Cluster::start_new().unwrap();
-    let server = Arc::new(Server { cluster, shift_ms: AtomicI64::new(0) });
+    let server = Arc::new(Server::new(cluster));
     PostgresStore::migrate(&server.config()).await.unwrap();
     server
 }

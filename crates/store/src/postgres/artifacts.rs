@@ -75,7 +75,7 @@ async fn try_add(
     }
     let (mut queries, wakes) = writes::of(ledger)?;
     queries.push(Query::new(FORGET).bind(bytes()));
-    let note = audit::Note::new(by, "artifact.add", hash.to_string(), format!("{size_bytes} bytes"));
+    let note = audit::Note::new(by, "artifact.add", &hash.to_string(), &format!("{size_bytes} bytes"));
     queries.push(audit::insert(&[note]));
     session.commit(queries).await?;
     core.wakes.bump(wakes);

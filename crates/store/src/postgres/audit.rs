@@ -28,9 +28,9 @@ pub(super) struct Note {
 
 impl Note {
     /// With all text cleaned.
-    pub(super) fn new(by: &Actor, action: &'static str, target: String, detail: impl AsRef<str>) -> Self {
+    pub(super) fn new(by: &Actor, action: &'static str, target: &str, detail: &str) -> Self {
         let (who, address) = (clean(&by.name), clean(&by.address));
-        Self { who, address, action, target: clean(&target), detail: clean(detail.as_ref()) }
+        Self { who, address, action, target: clean(target), detail: clean(detail) }
     }
 }
 

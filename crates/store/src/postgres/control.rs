@@ -68,7 +68,7 @@ async fn control(core: &Core, mut session: Session, wanted: &Wanted, by: &Actor)
         return Ok(refused);
     }
     let (mut queries, wakes) = writes::of(ledger)?;
-    queries.push(audit::insert(&[audit::Note::new(by, wanted.action, job_id.to_string(), "")]));
+    queries.push(audit::insert(&[audit::Note::new(by, wanted.action, &job_id.to_string(), "")]));
     session.commit(queries).await?;
     core.wakes.bump(wakes);
     Ok(Control::Done)

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jobyard_model::{Shape, ShapeId};
+use tokio_postgres::types::FromSqlOwned;
 
 use super::database::Database;
 use super::fault::Fault;
@@ -55,7 +56,7 @@ impl Interned {
             let rows = make(database, || {
                 [Query::new(MAKE_OWNERS).bind(missing.clone()), Query::new(FIND_OWNERS).bind(missing.clone())]
             });
-            let found = pairs::<String>(rows.await?)?;
+            let found = pairs::<String>(&rows.await?)?;
             self.memory(database).owners.extend(found);
         }
         let memory = self.memory(database);
@@ -82,8 +83,8 @@ impl Interned {
                     Query::new(FIND_SHAPES).bind_each(&missing, |(digest, _)| digest.to_vec()),
                 ]
             });
-            let found = pairs::<Vec<u8>>(rows.await?)?;
-            let by_digest = found.filter_map(|(digest, id)| Some((digest.try_into().ok()?, id)));
+            let found = pairs::<Vec<u8>>(&rows.await?)?;
+            let by_digest = found.into_iter().filter_map(|(digest, id)| Some((digest.try_into().ok()?, id)));
             self.memory(database).shape_ids.extend(by_digest);
         }
         let memory = self.memory(database);
@@ -96,7 +97,7 @@ impl Interned {
             return Ok(Some(*pool_id));
         }
         let [rows] = database.read(|| [Query::new(READ_POOLS)]).await?;
-        let found = pairs::<String>(rows)?;
+        let found = pairs::<String>(&rows)?;
         let mut memory = self.memory(database);
         memory.pools.extend(found);
         Ok(memory.pools.get(name).copied())
@@ -143,14 +144,12 @@ async fn make(database: &Database, queries: impl Fn() -> [Query; 2]) -> Result<R
     Ok(found)
 }
 
-fn pairs<K: tokio_postgres::types::FromSqlOwned>(
-    rows: Rows,
-) -> Result<impl Iterator<Item = (K, i32)>, Fault> {
-    let pairs = rows.iter().map(|row| {
+fn pairs<K: FromSqlOwned>(rows: &Rows) -> Result<Vec<(K, i32)>, Fault> {
+    let pair = |row| {
         let mut columns = Columns::of(row);
         Ok((columns.take()?, columns.take()?))
-    });
-    Ok(pairs.collect::<Result<Vec<_>, Fault>>()?.into_iter())
+    };
+    rows.iter().map(pair).collect()
 }
 
 fn unique<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {

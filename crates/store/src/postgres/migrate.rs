@@ -37,7 +37,7 @@ pub(super) fn own_version() -> i32 {
 /// # Errors
 /// [`StoreError::BinaryTooOld`] when the schema refuses this binary; nothing is changed then.
 pub(super) async fn migrate(config: &PostgresConfig) -> Result<(), StoreError> {
-    let mut client = connect(config).await.map_err(|fault| fault.during(MIGRATING))?;
+    let mut client = connect(config, MIGRATING).await?;
     let failed = |stage| move |error| Fault::new(error, stage).during(MIGRATING);
     let before = Stage::BeforeCommit;
     // Waiting for another migrator is no fault, and a step over large tables takes its time.
@@ -71,7 +71,7 @@ pub(super) async fn migrate(config: &PostgresConfig) -> Result<(), StoreError> {
 /// [`StoreError::SchemaTooOld`], [`StoreError::BinaryTooOld`], or that the server can't be reached.
 pub(super) async fn check(config: &PostgresConfig) -> Result<(), StoreError> {
     const DOING: &str = "looking at the schema's version";
-    let client = connect(config).await.map_err(|fault| fault.during(DOING))?;
+    let client = connect(config, DOING).await?;
     let own = own_version();
     match version(&client).await {
         Ok((_, oldest)) if oldest > own => Err(StoreError::BinaryTooOld { oldest, own }),
@@ -85,12 +85,14 @@ pub(super) async fn check(config: &PostgresConfig) -> Result<(), StoreError> {
 }
 
 /// A connection outside the pools.
-async fn connect(config: &PostgresConfig) -> Result<Client, Fault> {
+async fn connect(config: &PostgresConfig, doing: &'static str) -> Result<Client, StoreError> {
     let connecting = config.driver_config()?;
-    let (client, connection) = tokio::time::timeout(config.connect_timeout, connecting.connect(NoTls))
-        .await
-        .map_err(|_| Fault::Unavailable(Shared::new("the server did not answer in time")))?
-        .map_err(|error| Fault::Unavailable(Shared::new(error)))?;
+    let connected = tokio::time::timeout(config.connect_timeout, connecting.connect(NoTls)).await;
+    let connected = match connected {
+        Ok(connected) => connected.map_err(Shared::new),
+        Err(_) => Err(Shared::new("the server did not answer in time")),
+    };
+    let (client, connection) = connected.map_err(|error| Fault::Unavailable(error).during(doing))?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::warn!(%error, "the connection that looked at the schema broke");

@@ -50,8 +50,8 @@ use self::grants::Grants;
 use self::interned::Interned;
 use self::session::Session;
 use self::wake::WakeUps;
+use crate::StoreError;
 use crate::ledger::Ledger;
-use crate::{Answer, ReportItem, StoreError};
 
 /// Jobs that may be accepted by one transaction, unless one call brings more.
 const JOBS_PER_COMMIT: usize = 2_000;
@@ -64,7 +64,7 @@ const LANES: usize = 2;
 pub struct PostgresStore {
     core: Arc<Core>,
     submits: Arc<Gather<submit::Call, submit::Answer>>,
-    reports: Arc<Gather<Arc<Vec<ReportItem>>, Result<Vec<Answer>, Fault>>>,
+    reports: Arc<Gather<reports::Call, reports::Outcome>>,
 }
 
 /// What every call works with.

@@ -253,7 +253,7 @@ async fn try_set_gate(
         return Ok(false);
     }
     let (mut queries, mut wakes) = writes::of(ledger)?;
-    queries.push(audit::insert(&[audit::Note::new(by, action, node_id.to_string(), "")]));
+    queries.push(audit::insert(&[audit::Note::new(by, action, &node_id.to_string(), "")]));
     session.commit(queries).await?;
     wakes.add(WakeTopic::Placement);
     core.wakes.bump(wakes);

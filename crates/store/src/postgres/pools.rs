@@ -60,7 +60,7 @@ async fn try_put(mut session: Session, name: &str, by: &Actor) -> Result<(), Fau
     if made.is_empty() {
         return session.roll_back().await;
     }
-    let note = audit::Note::new(by, "pool.put", name.to_owned(), "");
+    let note = audit::Note::new(by, "pool.put", name, "");
     session.commit(vec![audit::insert(&[note])]).await?;
     Ok(())
 }

@@ -16,6 +16,11 @@ use crate::{Answer, NotStarted, ReportItem, StoreError};
 
 const DOING: &str = "carrying out what workers report";
 
+/// One call to `report`.
+pub(super) type Call = Arc<Vec<ReportItem>>;
+/// What became of it.
+pub(super) type Outcome = Result<Vec<Answer>, Fault>;
+
 /// A step back of the clock below this is the drift of a healthy clock.
 const STEP_BACK_MS: i64 = 2_000;
 
@@ -40,10 +45,7 @@ const BRING_BACK_LEASES: &str = "WITH far AS MATERIALIZED (
 
 /// Carries out what several calls report, in one transaction; when that fails for what one of them says, each in its
 /// own.
-pub(super) async fn carry_out(
-    core: Arc<Core>,
-    calls: Vec<Arc<Vec<ReportItem>>>,
-) -> Vec<Result<Vec<Answer>, Fault>> {
+pub(super) async fn carry_out(core: Arc<Core>, calls: Vec<Call>) -> Vec<Outcome> {
     match together(&core, &calls).await {
         Ok(answers) => answers.into_iter().map(Ok).collect(),
         Err(Fault::Statement(_) | Fault::Inconsistent { .. }) if calls.len() > 1 => {
@@ -60,12 +62,12 @@ pub(super) async fn carry_out(
 }
 
 /// As the caller sees it; `None` for a call that came to no end.
-pub(super) fn into_result(answer: Option<Result<Vec<Answer>, Fault>>) -> Result<Vec<Answer>, StoreError> {
+pub(super) fn into_result(answer: Option<Outcome>) -> Result<Vec<Answer>, StoreError> {
     let unknown = || Err(Fault::Unknown(Shared::new("the transaction was abandoned")));
     answer.unwrap_or_else(unknown).map_err(|fault| fault.during(DOING))
 }
 
-async fn together(core: &Core, calls: &[Arc<Vec<ReportItem>>]) -> Result<Vec<Vec<Answer>>, Fault> {
+async fn together(core: &Core, calls: &[Call]) -> Result<Vec<Vec<Answer>>, Fault> {
     let items: Vec<ReportItem> = calls.iter().flat_map(|call| call.iter().cloned()).collect();
     let answers = core.database.try_change(|session| report(core, session, &items)).await?;
     let mut answers = answers.into_iter();

@@ -73,7 +73,7 @@ impl Session {
 
     /// Ends the transaction with nothing changed.
     pub(super) async fn roll_back(mut self) -> Result<(), Fault> {
-        let client = self.client();
+        let client = self.client()?;
         self.in_time(client.batch_execute("ROLLBACK"), Stage::BeforeCommit).await?;
         self.open = false;
         Ok(())
@@ -81,13 +81,13 @@ impl Session {
 
     /// Statements without a transaction around them, each its own.
     pub(super) async fn alone(&self, queries: Vec<Query>, stage: Stage) -> Result<Vec<Rows>, Fault> {
-        let client = self.client();
+        let client = self.client()?;
         let statements = self.in_time(prepare(client, &queries), Stage::BeforeCommit).await?;
         self.in_time(send(client, statements, queries, Frame::Alone), stage).await
     }
 
     async fn round_trip(&self, queries: Vec<Query>, frame: Frame) -> Result<Vec<Rows>, Fault> {
-        let client = self.client();
+        let client = self.client()?;
         let stage = if frame == Frame::Commit { Stage::Commit } else { Stage::BeforeCommit };
         let statements = self.in_time(prepare(client, &queries), Stage::BeforeCommit).await?;
         self.in_time(send(client, statements, queries, frame), stage).await
@@ -104,9 +104,10 @@ impl Session {
         }
     }
 
-    fn client(&self) -> &ClientWrapper {
+    fn client(&self) -> Result<&ClientWrapper, Fault> {
         // Only `drop` takes it out.
-        self.object.as_ref().map_or_else(|| unreachable!("a session without a connection"), |object| object)
+        let object = self.object.as_ref();
+        object.map(|object| &**object).ok_or_else(|| Fault::Lost(Shared::new("the connection was given up")))
     }
 }
 

@@ -334,7 +334,7 @@ async fn take_in<'c>(
     if let Some((first, _)) = own.new.first() {
         let detail = format!("{} jobs", own.new.len());
         let target = first.job.id.to_string();
-        accepted.audits.push(audit::Note::new(&call.by, "job.submit", target, detail));
+        accepted.audits.push(audit::Note::new(&call.by, "job.submit", &target, &detail));
     }
     accepted.new.extend(own.new);
     accepted.keys.extend(own.keys);

@@ -36,7 +36,7 @@ async fn try_add(mut session: Session, token: &NewToken, by: &Actor) -> Result<(
         .bind(to_json("token", &token.owners)?)
         .bind(token.expires_at.map(|at| at.0));
     session.begin([insert]).await?;
-    let note = audit::Note::new(by, "token.create", token.id.to_string(), &token.name);
+    let note = audit::Note::new(by, "token.create", &token.id.to_string(), &token.name);
     session.commit(vec![audit::insert(&[note])]).await?;
     Ok(())
 }
@@ -88,7 +88,7 @@ async fn try_revoke(mut session: Session, token_id: TokenId, by: &Actor) -> Resu
         session.roll_back().await?;
         return Ok(!found.is_empty());
     }
-    let note = audit::Note::new(by, "token.revoke", token_id.to_string(), "");
+    let note = audit::Note::new(by, "token.revoke", &token_id.to_string(), "");
     session.commit(vec![audit::insert(&[note])]).await?;
     Ok(true)
 }

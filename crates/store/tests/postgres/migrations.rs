@@ -1,0 +1,77 @@
+//! The schema's versions.
+
+use jobyard_store::{PostgresConfig, PostgresStore, Store, StoreError};
+use jobyard_test_postgres::Cluster;
+
+use super::{Server, server};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_migrations_at_once_make_one_schema() {
+    let server = Server::new(Cluster::start_new().unwrap());
+    let narrow = || PostgresConfig { pool_size: 1, read_pool_size: 1, ..server.config() };
+    let migrating: Vec<_> = (0..5)
+        .map(|_| {
+            let config = narrow();
+            tokio::spawn(async move { PostgresStore::migrate(&config).await })
+        })
+        .collect();
+    for migration in migrating {
+        migration.await.unwrap().unwrap();
+    }
+    assert_eq!(server.sql("SELECT count(*) FROM schema_version").await, ["1"]);
+    assert_eq!(server.sql("SELECT count(*) FROM pool").await, ["1"]);
+    let store = PostgresStore::open(narrow()).await.unwrap();
+    assert_eq!(store.pools().await.unwrap()[0].name, "default");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_says_what_is_wrong_with_the_schema() {
+    let server = Server::new(Cluster::start_new().unwrap());
+    let refused = PostgresStore::open(server.config()).await.map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::SchemaTooOld { found: 0, .. }), "{refused}");
+    assert!(refused.to_string().contains("run `jobyard migrate`"), "{refused}");
+
+    PostgresStore::migrate(&server.config()).await.unwrap();
+    server.sql("UPDATE schema_version SET version = 90, oldest_binary = 1").await;
+    PostgresStore::open(server.config()).await.map(drop).unwrap();
+    PostgresStore::migrate(&server.config()).await.unwrap();
+    assert_eq!(server.sql("SELECT version FROM schema_version").await, ["90"]);
+
+    server.sql("UPDATE schema_version SET oldest_binary = 90").await;
+    let refused = PostgresStore::open(server.config()).await.map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::BinaryTooOld { oldest: 90, .. }), "{refused}");
+    let refused = PostgresStore::migrate(&server.config()).await.unwrap_err();
+    assert!(matches!(refused, StoreError::BinaryTooOld { oldest: 90, .. }), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_not_there_is_unavailable() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("host={} user=postgres dbname=postgres", folder.path().display());
+    let refused = PostgresStore::open(PostgresConfig::new(url)).await.map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused}");
+    let refused = PostgresStore::open(PostgresConfig::new("host='")).await.map(drop).unwrap_err();
+    assert!(refused.to_string().contains("connection string"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rows_that_break_our_rules_are_refused_by_the_schema() {
+    let server = server().await;
+    let store = PostgresStore::open(server.config()).await.unwrap();
+    let job = super::conformance::world::new_job(super::conformance::world::spec());
+    store.submit(vec![job], &super::conformance::world::ann()).await.unwrap();
+    for (broken, constraint) in [
+        ("UPDATE job_live SET status = 9", "job_live_status"),
+        ("UPDATE job_live SET status = 3", "job_live_running"),
+        ("UPDATE job_live SET wait_since_ms = NULL", "job_live_waiting"),
+        ("UPDATE job_live SET status = 4, wait_since_ms = NULL", "job_live_retry"),
+        ("UPDATE job_live SET status = 1, wait_since_ms = NULL", "job_live_ready"),
+        ("UPDATE job_live SET due_ms = 1", "job_live_due"),
+        ("UPDATE job_live SET lane = 4", "job_live_lane"),
+        ("UPDATE job_live SET intent = 3", "job_live_wanted"),
+    ] {
+        let refused = server.try_sql(broken).await.unwrap_err();
+        let named = refused.as_db_error().unwrap().constraint().unwrap_or_default().to_owned();
+        assert_eq!(named, constraint, "{broken}");
+    }
+}

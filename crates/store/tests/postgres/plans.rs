@@ -1,0 +1,99 @@
+//! What statements read: along an index, and no more than they need.
+
+use std::sync::Arc;
+
+use jobyard_model::{JobSpec, Resources, Status};
+use jobyard_store::{JobQuery, PostgresStore, Report};
+
+use super::conformance::World;
+use super::conformance::world::{ann, exit, new_job, spec};
+use super::{OnServer, Server, server};
+
+const WAITING: usize = 20_000;
+
+/// Rows and index entries of the hot tables that were read since the statistics were last reset.
+async fn read_of_job_live(server: &Server) -> (u64, u64) {
+    // Sessions hand in what they counted when they end.
+    server.wait_until("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'jobyard'", "0").await;
+    let rows = server
+        .sql(
+            "SELECT (SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'job_live') || ' ' ||
+            (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'job_live')",
+        )
+        .await;
+    let numbers: Vec<u64> = rows[0].split(' ').map(|number| number.parse().unwrap()).collect();
+    (numbers[0], numbers[1])
+}
+
+async fn open(server: &Arc<Server>) -> World {
+    let store = PostgresStore::open(server.config()).await.unwrap();
+    World {
+        store,
+        dialect: Box::new(OnServer(Arc::clone(server))),
+        max_unended_per_owner: super::MAX_UNENDED,
+    }
+}
+
+/// Carries something out on a store of its own, and says what it read.
+async fn cost<F: Future<Output = ()>>(server: &Arc<Server>, act: impl FnOnce(World) -> F) -> u64 {
+    let (scans_before, before) = read_of_job_live(server).await;
+    let world = open(server).await;
+    let store = Arc::clone(&world.store);
+    act(world).await;
+    store.close().await;
+    drop(store);
+    let (scans_after, after) = read_of_job_live(server).await;
+    assert_eq!(scans_before, scans_after, "the hot table was read whole");
+    after - before
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_call_reads_does_not_grow_with_what_waits() {
+    let server = server().await;
+    let world = open(&server).await;
+    let shapes = |number: usize| JobSpec {
+        owner: format!("owner-{}", number % 3),
+        resources: Resources { cpu_milli: 100 + number as u64 % 4, ..Resources::DEFAULT },
+        ..spec()
+    };
+    for start in (0..WAITING).step_by(5_000) {
+        let jobs = (start..start + 5_000).map(|number| new_job(shapes(number))).collect();
+        world.store.submit(jobs, &ann()).await.unwrap();
+    }
+    let node = world.node().await;
+    world.store.close().await;
+    drop(world);
+    // Statistics of a table that is nothing like what it was when they were taken.
+    server.sql("VACUUM job_live").await;
+
+    let snapshot = cost(&server, |world| async move {
+        let snapshot = world.store.place_snapshot("default", 8, 1_000).await.unwrap();
+        assert_eq!(snapshot.heads.len(), 12 * 8);
+    });
+    let snapshot = snapshot.await;
+    let life = cost(&server, |world| async move {
+        let snapshot = world.store.place_snapshot("default", 2, 10).await.unwrap();
+        let jobs: Vec<_> = snapshot.heads.iter().map(|head| head.job_id).collect();
+        for claimed in world.claim(&jobs, &node).await {
+            world.report(&claimed, Report::Started).await;
+            world.end(&claimed, exit(0)).await;
+        }
+    });
+    let life = life.await;
+    let loops = cost(&server, |world| async move {
+        world.store.release_due(100).await.unwrap();
+        world.store.expire_silent(100).await.unwrap();
+        world.store.pending_stops(100).await.unwrap();
+    });
+    let loops = loops.await;
+    let listing = cost(&server, |world| async move {
+        let query =
+            JobQuery { statuses: vec![Status::Running, Status::Retry], limit: 50, ..JobQuery::default() };
+        world.store.jobs(&query).await.unwrap();
+        let owned = JobQuery { owner: Some("owner-1".to_owned()), limit: 50, ..JobQuery::default() };
+        assert_eq!(world.store.jobs(&owned).await.unwrap().items.len(), 50);
+    });
+    let listing = listing.await;
+    let read = (snapshot, life, loops, listing);
+    assert!(snapshot < 500 && life < 500 && loops < 50 && listing < 500, "index entries read: {read:?}");
+}
