@@ -15,7 +15,8 @@ pub(super) async fn run(client: &Client, arguments: &LogsArguments) -> Result<u8
     };
     let attempt = arguments.attempt;
     let mut stdout = tokio::io::stdout();
-    if arguments.follow {
+    // Nothing more comes of a job that is over; then its log can be had in the order it was written.
+    if arguments.follow && !client.jobs().get(arguments.id).await?.status.is_end() {
         let mut log = client.jobs().follow(arguments.id, FollowOptions { attempt, stream });
         while let Some(piece) = log.try_next().await? {
             write(&mut stdout, &piece.bytes).await?;
