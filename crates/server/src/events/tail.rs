@@ -92,13 +92,22 @@ impl EventTail {
         }
     }
 
+    /// Where the tail begins. Said to all who follow already: what came between their last look and this place is
+    /// theirs to read.
+    async fn begin(&self) -> Result<EventCursor, jobyard_store::StoreError> {
+        let head = self.store.event_head().await?;
+        // Nobody listening is no fault: the loop ends soon.
+        let _ = self.sender.send(Arc::new(Batch { from: head, to: head, items: Vec::new() }));
+        Ok(head)
+    }
+
     async fn try_read_new(
         &self,
         cursor: &mut Option<EventCursor>,
     ) -> Result<bool, jobyard_store::StoreError> {
         let mut from = match *cursor {
             Some(from) => from,
-            None => self.store.event_head().await?,
+            None => self.begin().await?,
         };
         let mut any = false;
         loop {

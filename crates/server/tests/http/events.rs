@@ -183,3 +183,23 @@ async fn streams_end_when_the_server_goes_down() {
     in_time("the server's end", server.stop()).await;
     assert!(stream.next().await.is_none());
 }
+
+#[tokio::test]
+async fn a_silent_stream_says_that_it_is_alive_and_where_it_is() {
+    let settings = jobyard_server::ServerSettings {
+        stream_heartbeat: std::time::Duration::from_millis(20),
+        ..jobyard_server::ServerSettings::default()
+    };
+    let server = TestServer::start_with(settings).await;
+    let caller = server.submitter().await;
+    let unmatched = format!("?job={}", caller.submit(fine()).await);
+    let mut stream = Stream::open(&caller, &unmatched, None).await;
+    let start = stream.next().await.expect("a start").id;
+    caller.submit(fine()).await;
+    // The place moves on past events that don't match, so that the cursor does not grow old.
+    while !stream.text.contains(": alive\nid: ") || stream.text.ends_with(&format!("id: {start}\n\n")) {
+        let piece = in_time("a comment", stream.response.chunk()).await.expect("no break").expect("a piece");
+        stream.text = String::from_utf8(piece.to_vec()).expect("text");
+    }
+    server.stop().await;
+}

@@ -83,7 +83,7 @@ async fn a_key_in_header_and_field_must_be_the_same() {
 }
 
 #[tokio::test]
-async fn a_thousand_submissions_sent_twice_at_once_make_a_thousand_jobs() {
+async fn submissions_sent_twice_at_once_make_one_job_each() {
     let server = TestServer::start().await;
     let caller = server.submitter().await;
     let send = |n: usize| {
