@@ -136,9 +136,20 @@ async fn a_run_has_the_jobs_output_and_exit_code() {
         let output = child.wait_with_output().await.expect("it ends");
         assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
         assert_eq!(output.stdout, b"out\xff\n");
-        assert!(output.stderr.starts_with(b"err"));
+        assert_eq!(text(&output.stderr), "err", "nothing of ours, whatever the exit code says");
         assert_eq!(yard.client().jobs().get(id).await.expect("there").max_retries, 0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_without_an_exit_code_of_its_own_says_why() {
+    let yard = Yard::start().await;
+    let child = spawn(&yard, &["run", "--", "x"]);
+    let id = waiting_job(&yard).await;
+    yard.client().jobs().cancel(id).await.expect("cancelled");
+    let output = child.wait_with_output().await.expect("it ends");
+    assert_eq!(output.status.code(), Some(125));
+    assert!(text(&output.stderr).ends_with(&format!("job {id} cancelled\n")), "{}", text(&output.stderr));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -53,15 +53,24 @@ async fn cancel(client: Client, id: JobId) {
     }
 }
 
+/// Says how it ended: to somebody who watches always, to a script only what the exit code doesn't say already.
 fn finish(job: &Job) -> u8 {
+    let code = exit::of_job(job);
     if job.status != Status::Success {
         let message = job.result.as_ref().map_or("", |result| result.message.as_str());
         let words = [job.reason.as_str(), &output::ended_with(job), message];
-        let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        output::complain(&output::escape(&format!("job {} {}: {}", job.id, job.status, words.join(", "))));
-        output::complain("\n");
+        let mut told = format!("job {} {}", job.id, job.status);
+        for (index, word) in words.into_iter().filter(|word| !word.is_empty()).enumerate() {
+            told.push_str(if index == 0 { ": " } else { ", " });
+            told.push_str(word);
+        }
+        if code == exit::NO_CODE {
+            output::complain(&format!("{}\n", output::escape(&told)));
+        } else {
+            output::remark(&told);
+        }
     }
-    exit::of_job(job)
+    code
 }
 
 /// Copies the job's output to ours until it is over.

@@ -21,25 +21,21 @@ impl Output for JobList {
         let columns = [
             Column::Whole("ID"),
             Column::Whole("STATUS"),
-            Column::Whole("REASON"),
             Column::Text("NAME"),
-            Column::Whole("OWNER"),
             Column::Number("ATTEMPT"),
             Column::Whole("CREATED"),
             Column::Number("RAN"),
             Column::Text("RESULT"),
         ];
-        let row = |job: &Job| -> [Value; 9] {
+        let row = |job: &Job| -> [Value; 7] {
             [
                 job.id.to_string().into(),
                 table::status(job.status),
-                job.reason.clone().into(),
                 job.name.clone().into(),
-                job.owner_id.clone().into(),
                 job.attempt.map_or_else(String::new, |number| number.to_string()).into(),
                 style.time(job.created_time.0).into(),
                 ran(job.started_time, job.finished_time).into(),
-                ended_with(job).into(),
+                standing(job).into(),
             ]
         };
         table::rows(style, columns, self.0.items.iter().map(row))
@@ -61,20 +57,11 @@ impl Serialize for JobOutcomes {
 
 impl Output for JobOutcomes {
     fn table(&self, style: &Style) -> String {
-        let columns =
-            [Column::Whole("ID"), Column::Whole("STATUS"), Column::Whole("REASON"), Column::Text("RESULT")];
-        table::rows(
-            style,
-            columns,
-            self.0.iter().map(|job| {
-                [
-                    job.id.to_string().into(),
-                    table::status(job.status),
-                    job.reason.clone().into(),
-                    ended_with(job).into(),
-                ]
-            }),
-        )
+        let columns = [Column::Whole("ID"), Column::Whole("STATUS"), Column::Text("RESULT")];
+        let row = |job: &Job| -> [Value; 3] {
+            [job.id.to_string().into(), table::status(job.status), standing(job).into()]
+        };
+        table::rows(style, columns, self.0.iter().map(row))
     }
 }
 
@@ -265,6 +252,12 @@ impl Output for Why {
         }
         text
     }
+}
+
+/// What there is to say beside the status: while it goes on the reason, then how it ended.
+fn standing(job: &Job) -> String {
+    let ended = if job.status.is_end() { ended_with(job) } else { String::new() };
+    if ended.is_empty() { job.reason.clone() } else { ended }
 }
 
 /// How it ended, in a few words; empty while it goes on and nothing ended yet.

@@ -1,9 +1,14 @@
 //! Tables without borders, as wide as what is in them or as the terminal.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, Width,
+};
 use jobyard_client::Status;
 
 use super::{Colour, Style, escape};
+
+/// Text is wrapped down to this width; a terminal that is narrower still wraps whole lines itself.
+const NARROWEST_TEXT: u16 = 16;
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
@@ -68,16 +73,14 @@ pub(super) fn rows<const N: usize>(
     for row in rows {
         table.add_row(row.map(|value| cell(value, style)));
     }
-    for (column, kind) in table.column_iter_mut().zip(columns) {
-        match kind {
-            Column::Whole(_) => {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
-            Column::Number(_) => {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-            Column::Text(_) => {}
+    let widths = table.column_max_content_widths();
+    for ((column, kind), width) in table.column_iter_mut().zip(columns).zip(widths) {
+        column.set_constraint(match kind {
+            Column::Whole(_) | Column::Number(_) => ColumnConstraint::ContentWidth,
+            Column::Text(_) => ColumnConstraint::LowerBoundary(Width::Fixed(width.min(NARROWEST_TEXT))),
+        });
+        if matches!(kind, Column::Number(_)) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
     }
     render(&table)
