@@ -103,6 +103,7 @@ pub struct LoopBoard {
 struct Readings {
     loops: BTreeMap<&'static str, LoopReading>,
     paused_since: Option<Instant>,
+    held_back: u64,
 }
 
 /// How one loop fares.
@@ -133,9 +134,17 @@ impl LoopBoard {
         readings.paused_since.map_or(0.0, |since| since.elapsed().as_secs_f64())
     }
 
-    pub(crate) fn note_paused(&self, paused: bool) {
+    /// Attempts whose lease has run out and that are not given up.
+    #[must_use]
+    pub fn leases_held_back(&self) -> i64 {
+        let readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        i64::try_from(readings.held_back).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn note_held_back(&self, held_back: u64) {
         let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
-        readings.paused_since = match (paused, readings.paused_since) {
+        readings.held_back = held_back;
+        readings.paused_since = match (held_back > 0, readings.paused_since) {
             (true, since) => since.or_else(|| Some(Instant::now())),
             (false, _) => None,
         };

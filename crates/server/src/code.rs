@@ -63,15 +63,15 @@ mod tests {
 
     use super::Code;
 
-    /// Run with `UPDATE=1` to write it anew.
+    /// Run with `UPDATE_GOLDEN=1` to write it anew.
     #[test]
     fn docs_errors_md_is_what_the_code_says() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
-        if std::env::var_os("UPDATE").is_some() {
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
             std::fs::write(&path, page()).unwrap();
         }
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(committed == page(), "docs/errors.md is out of date: run this test with UPDATE=1");
+        assert!(committed == page(), "docs/errors.md is out of date: run this test with UPDATE_GOLDEN=1");
     }
 
     fn page() -> String {

@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let report_listener = bind_door(&report_socket).await?;
     doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
     doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
-    let server = make_server(&config, store.clone(), artifacts, shutdown.clone());
+    let server = make_server(&config, store.clone(), artifacts, Metrics::default(), shutdown.clone());
     tracing::info!(%address, report_socket = %report_socket.display(), "server serves");
     doors.spawn(serve_http(listener, server.router(), shutdown));
     doors.close();
@@ -72,16 +72,10 @@ pub(super) fn make_server(
     config: &Config,
     store: Arc<dyn Store>,
     artifacts: Arc<dyn ArtifactStore>,
+    metrics: Metrics,
     shutdown: CancellationToken,
 ) -> Server {
     let file_urls = if config.server.allow_file_urls { FileUrls::Allowed } else { FileUrls::Refused };
     let settings = ServerSettings { file_urls, ..ServerSettings::default() };
-    Server::new(ServerParts {
-        store,
-        artifacts,
-        settings,
-        clock: Arc::new(SystemClock),
-        metrics: Metrics::default(),
-        shutdown,
-    })
+    Server::new(ServerParts { store, artifacts, settings, clock: Arc::new(SystemClock), metrics, shutdown })
 }

@@ -17,7 +17,7 @@ use jobyard_client::json::TokenCreate;
 use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
 use jobyard_model::{Clock as _, NodeId, Role};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_server::serve_http;
+use jobyard_server::{Metrics, serve_http};
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{Actor, Store};
 use jobyard_worker::{HandedOver, Worker, WorkerError};
@@ -102,10 +102,12 @@ impl Yard {
         let shutdown = CancellationToken::new();
         let (informer_tracker, servers) = (TaskTracker::new(), TaskTracker::new());
 
-        let board = LoopBoard::default();
-        let made = server::make_server(config, store.clone(), artifacts.clone(), shutdown.clone());
+        let (board, metrics) = (LoopBoard::default(), Metrics::default());
+        let made =
+            server::make_server(config, store.clone(), artifacts.clone(), metrics.clone(), shutdown.clone());
         servers.spawn(serve_http(listener, made.router(), shutdown.clone()));
         servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
+        servers.spawn(feed_metrics(board.clone(), metrics, shutdown.clone()));
         let desk = Arc::new(ReportDesk::new(store.clone(), artifacts));
         let settings = worker::settings(config, &data_dir.join("worker"), "")?;
         let worker_stop = CancellationToken::new();
@@ -177,6 +179,21 @@ impl Yard {
         self.shutdown.cancel();
         self.servers.wait().await;
         self.store.close().await;
+    }
+}
+
+/// Shows what the informer holds back, once a second.
+async fn feed_metrics(board: LoopBoard, metrics: Metrics, shutdown: CancellationToken) {
+    let each_second = async {
+        loop {
+            metrics.reaping_paused_seconds.set(board.reaping_paused_seconds());
+            metrics.leases_held_back.set(board.leases_held_back());
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    tokio::select! {
+        () = each_second => {}
+        () = shutdown.cancelled() => {}
     }
 }
 

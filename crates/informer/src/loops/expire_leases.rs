@@ -23,7 +23,7 @@ impl ExpireLeasesLoop {
 impl RunOnce for ExpireLeasesLoop {
     async fn run_once(&mut self) -> Result<Ran, StoreError> {
         let report = self.store.expire_silent(BATCH).await?;
-        self.board.note_paused(report.held_back > 0);
+        self.board.note_held_back(report.held_back);
         if let (Some(paused), true) = (report.paused, report.held_back > 0) {
             tracing::warn!(held_back = report.held_back, paused, "silent attempts are not given up on yet");
         }

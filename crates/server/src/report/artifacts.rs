@@ -23,7 +23,8 @@ impl ReportDesk {
         }
         let missing = || refused("the artifact is not in the artifact store");
         let size = self.artifacts.size(hash).await.map_err(|error| broken(&error))?.ok_or_else(missing)?;
-        let bytes = self.artifacts.read(hash, 0..size).await.map_err(|error| broken(&error))?.ok_or_else(missing)?;
+        let bytes =
+            self.artifacts.read(hash, 0..size).await.map_err(|error| broken(&error))?.ok_or_else(missing)?;
         Ok(bytes.map(|piece| piece.map_err(|error| broken(&error))).boxed())
     }
 }

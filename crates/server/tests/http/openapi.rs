@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::support::TestServer;
 
-/// Run with `UPDATE=1` to write it anew.
+/// Run with `UPDATE_GOLDEN=1` to write it anew.
 #[test]
 fn docs_openapi_json_is_what_the_code_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, jobyard_server::openapi::text()).expect("written");
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == jobyard_server::openapi::text(),
-        "docs/openapi.json is not what the handlers say: run this test with UPDATE=1 and look at the difference"
+        "docs/openapi.json is not what the handlers say: run this test with UPDATE_GOLDEN=1 and look at the difference"
     );
 }
 
