@@ -4,11 +4,20 @@
 //! this crate. Every process is ended by its id when the yard goes.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test a surprise is a failure")]
 
+mod disk;
+mod groups;
+mod jobs;
+mod notebook;
+mod plan;
 mod postgres;
 mod process;
 mod wait;
 mod yard;
 
+pub use groups::Unit;
+pub use jobs::{ended, outcomes, submit, submit_all, time_passes, until_over, until_phase};
+pub use notebook::Notebook;
+pub use plan::{Datastore, YardPlan};
 pub use process::{Signal, bin};
 pub use wait::{DEADLINE, eventually, processes_named};
 pub use yard::{Role, Yard};

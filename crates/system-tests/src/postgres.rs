@@ -17,7 +17,23 @@ impl Database {
     }
 
     pub(crate) fn restart_immediate(&mut self) {
+        self.stop_immediate();
+        self.start_again();
+    }
+
+    pub(crate) fn stop_immediate(&mut self) {
         self.cluster.stop_immediate().expect("it stops");
+    }
+
+    pub(crate) fn start_again(&mut self) {
         self.cluster.start().expect("it starts");
+    }
+
+    pub(crate) fn sql(&self, statement: &str) -> String {
+        let mut psql = self.cluster.command("psql");
+        let done = psql.args(["-AtX", "-v", "ON_ERROR_STOP=1", "-c", statement, "postgres"]).output();
+        let done = done.expect("psql runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).trim().to_owned()
     }
 }

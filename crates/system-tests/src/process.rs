@@ -47,6 +47,16 @@ impl Process {
         kill_process(pid, signal).expect("it is there");
     }
 
+    /// Until a SIGSTOP has taken hold.
+    pub(crate) fn wait_until_stopped(&self) {
+        let until = Instant::now() + Duration::from_secs(10);
+        let stat = || fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("it is there");
+        while !stat().rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')) {
+            assert!(Instant::now() < until, "it does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Waits for its end; the exit code, or `None` for a signal.
     pub(crate) fn wait(&mut self, limit: Duration) -> Option<i32> {
         let until = Instant::now() + limit;

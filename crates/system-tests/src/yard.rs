@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -10,6 +11,9 @@ use std::time::Duration;
 use jobyard_client::{Client, JobFilter, Token};
 use tempfile::TempDir;
 
+use crate::disk::SmallDisk;
+use crate::groups::{self, Unit};
+use crate::plan::{Datastore, YardPlan};
 use crate::postgres::Database;
 use crate::process::{Process, Signal, bin};
 use crate::wait::{DEADLINE, eventually, processes_named};
@@ -23,8 +27,12 @@ pub enum Role {
     Server,
     /// The loops.
     Informer,
+    /// A second one.
+    OtherInformer,
     /// The node.
     Worker,
+    /// A second one, on directories of its own.
+    OtherWorker,
 }
 
 impl Role {
@@ -32,19 +40,30 @@ impl Role {
         match self {
             Self::Up => "up",
             Self::Server => "server",
-            Self::Informer => "informer",
-            Self::Worker => "worker",
+            Self::Informer | Self::OtherInformer => "informer",
+            Self::Worker | Self::OtherWorker => "worker",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::OtherInformer => "other-informer",
+            Self::OtherWorker => "other-worker",
+            Self::Up | Self::Server | Self::Informer | Self::Worker => self.word(),
         }
     }
 }
 
-/// A running installation in a temporary folder, with short leases: 2 s to accept, 6 s to live, a heartbeat each 2 s.
+/// A running installation in a temporary folder; see [`YardPlan`] for its leases.
 pub struct Yard {
     dir: TempDir,
     url: String,
     roles: Vec<Role>,
     processes: BTreeMap<Role, Process>,
     database: Option<Database>,
+    disks: Vec<SmallDisk>,
+    /// Where a service manager would put the worker.
+    unit: Option<Unit>,
     /// The admin token's secret; on SQLite it lies in the data directory.
     secret: Option<String>,
 }
@@ -52,28 +71,40 @@ pub struct Yard {
 impl Yard {
     /// `jobyard up` on SQLite.
     pub async fn up() -> Self {
-        Self::new(vec![Role::Up], None).await
+        YardPlan::on(Datastore::Sqlite).raise().await
     }
 
     /// Server, informer and worker as processes of their own, on a PostgreSQL cluster of the test's own.
     pub async fn on_postgres() -> Self {
-        Self::new(vec![Role::Server, Role::Informer, Role::Worker], Some(Database::start())).await
+        YardPlan::on(Datastore::Postgres).raise().await
     }
 
-    async fn new(roles: Vec<Role>, database: Option<Database>) -> Self {
+    pub(crate) async fn raise(plan: YardPlan) -> Self {
         let dir = TempDir::with_prefix("yard-").expect("a temporary folder");
+        // Task processes have users of their own, and pass through here.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).expect("its mode");
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-        let url = format!("http://127.0.0.1:{port}");
-        let mut yard =
-            Self { dir, url, roles: roles.clone(), processes: BTreeMap::new(), database, secret: None };
-        yard.write_config(port);
+        let disks = plan.small_disks.iter();
+        let disks = disks.map(|(folder, options)| SmallDisk::mount(&dir.path().join(folder), options));
+        let mut yard = Self {
+            url: format!("http://127.0.0.1:{port}"),
+            roles: plan.roles(),
+            processes: BTreeMap::new(),
+            database: (plan.datastore == Datastore::Postgres).then(Database::start),
+            disks: disks.collect(),
+            unit: None,
+            secret: None,
+            dir,
+        };
+        yard.write_settings(&plan, port);
         if yard.database.is_some() {
             yard.run("migrate", &[]);
-            let secret = yard.run("token", &["create", "--name", "tester", "--role", "admin", "--owner", "default"]);
+            let secret =
+                yard.run("token", &["create", "--name", "tester", "--role", "admin", "--owner", "default"]);
             yard.secret = Some(secret.trim().to_owned());
         }
-        for role in roles {
+        for role in yard.roles.clone() {
             yard.start(role).await;
         }
         yard
@@ -110,6 +141,17 @@ impl Yard {
         Client::builder().url(&self.url).expect("a url").token(token).build().expect("a client")
     }
 
+    /// The admin token's secret.
+    #[must_use]
+    pub fn secret(&self) -> String {
+        match &self.secret {
+            Some(secret) => secret.clone(),
+            None => {
+                fs::read_to_string(self.dir().join("data/admin.token")).expect("a token").trim().to_owned()
+            }
+        }
+    }
+
     /// A `jobyard` user command against this installation.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -122,15 +164,86 @@ impl Yard {
 
     /// Starts a role and waits until the installation answers.
     pub async fn start(&mut self, role: Role) {
-        let mut command = Command::new(bin("jobyard"));
-        command.arg(role.word()).arg("--config").arg(self.config()).env("JOBYARD_LOG", "info");
+        self.start_with(role, &[]).await;
+    }
+
+    /// Like [`start`](Self::start), with these variables in the role's environment.
+    pub async fn start_with(&mut self, role: Role, environment: &[(&str, &str)]) {
+        let mut command = self.role_command(role);
+        command.env("JOBYARD_LOG", "info");
+        command.envs(environment.iter().copied());
+        let before = self.times_up(role);
+        self.processes.insert(role, Process::start(role.name(), self.dir.path(), &mut command));
+        match role {
+            Role::Up | Role::Server => self.wait_until_serving(role).await,
+            // From then on a signal ends it well.
+            _ => eventually("it runs", async || (self.times_up(role) > before).then_some(())).await,
+        }
+    }
+
+    fn times_up(&self, role: Role) -> usize {
+        self.said(role).matches(&format!("{} runs", role.word())).count()
+    }
+
+    /// How a role is started.
+    #[must_use]
+    pub fn role_command(&self, role: Role) -> Command {
+        let mut command = match &self.unit {
+            // As a service manager does: into the unit's group, then the program.
+            Some(unit) if role == Role::Worker => {
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]).arg(unit.path());
+                shell.arg(bin("jobyard"));
+                shell
+            }
+            _ => Command::new(bin("jobyard")),
+        };
+        command.arg(role.word()).arg("--config").arg(self.config_of(role));
         if role == Role::Up {
             command.arg("--data-dir").arg(self.dir().join("data"));
         }
-        self.processes.insert(role, Process::start(role.word(), self.dir.path(), &mut command));
-        if matches!(role, Role::Up | Role::Server) {
-            self.wait_until_serving(role).await;
-        }
+        command
+    }
+
+    /// Workers started from now on begin in this group.
+    pub fn start_workers_in(&mut self, unit: Unit) {
+        self.unit = Some(unit);
+    }
+
+    /// The group that workers begin in.
+    #[must_use]
+    pub fn unit(&self) -> Option<&Unit> {
+        self.unit.as_ref()
+    }
+
+    /// Changes the size of a disk that the plan asked for.
+    pub fn resize_disk(&self, folder: &str, options: &str) {
+        let path = self.dir().join(folder);
+        self.disks.iter().find(|disk| disk.is_at(&path)).expect("a disk there").remount(options);
+    }
+
+    /// SIGSTOP: no process of the role does anything any more when this returns.
+    pub fn freeze(&self, role: Role) {
+        self.signal(role, Signal::STOP);
+        self.processes[&role].wait_until_stopped();
+    }
+
+    /// SIGCONT.
+    pub fn wake(&self, role: Role) {
+        self.signal(role, Signal::CONT);
+    }
+
+    /// The process ids of the sidecars that live.
+    #[must_use]
+    pub fn sidecars(&self) -> Vec<u32> {
+        let mut ids = processes_named(&format!("{}/", self.dir().display()));
+        let is_sidecar = |id: &u32| {
+            let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+            name.trim() == "jobyard-sidecar"
+        };
+        ids.retain(is_sidecar);
+        ids.sort_unstable();
+        ids
     }
 
     /// SIGKILL, and waits for the end.
@@ -162,7 +275,8 @@ impl Yard {
     /// All that a role has said, in all its lives.
     #[must_use]
     pub fn said(&self, role: Role) -> String {
-        self.processes[&role].said()
+        let said = fs::read(self.dir().join(format!("{}.out", role.name()))).unwrap_or_default();
+        String::from_utf8_lossy(&said).into_owned()
     }
 
     /// Waits for a role to end by itself; its exit code.
@@ -179,10 +293,25 @@ impl Yard {
         }
     }
 
+    /// Stops PostgreSQL without a shutdown checkpoint.
+    pub fn stop_datastore(&mut self) {
+        self.database.as_mut().expect("a yard on PostgreSQL").stop_immediate();
+    }
+
+    /// Starts the stopped PostgreSQL again.
+    pub fn start_datastore(&mut self) {
+        self.database.as_mut().expect("a yard on PostgreSQL").start_again();
+    }
+
+    /// What a statement at a `psql` prompt prints, unaligned and without headings.
+    #[must_use]
+    pub fn sql(&self, statement: &str) -> String {
+        self.database.as_ref().expect("a yard on PostgreSQL").sql(statement)
+    }
+
     /// A file in the yard with the executable bit.
     #[must_use]
     pub fn script(&self, name: &str, text: &[u8]) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt as _;
         let path = self.dir().join(name);
         fs::write(&path, text).expect("writable");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
@@ -204,17 +333,12 @@ impl Yard {
         assert!(self.process(role).is_alive(), "{role:?} ended");
     }
 
-    fn secret(&self) -> String {
-        match &self.secret {
-            Some(secret) => secret.clone(),
-            None => {
-                fs::read_to_string(self.dir().join("data/admin.token")).expect("a token").trim().to_owned()
-            }
-        }
+    fn config(&self) -> PathBuf {
+        self.config_of(Role::Server)
     }
 
-    fn config(&self) -> PathBuf {
-        self.dir().join("jobyard.toml")
+    fn config_of(&self, role: Role) -> PathBuf {
+        self.dir().join(if role == Role::OtherWorker { "other.toml" } else { "jobyard.toml" })
     }
 
     fn run(&self, command: &str, arguments: &[&str]) -> String {
@@ -229,22 +353,20 @@ impl Yard {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    fn write_config(&self, port: u16) {
-        let dir = self.dir().display();
-        let datastore = self
-            .database
-            .as_ref()
-            .map_or(String::new(), |database| format!("[datastore]\nurl = \"{}\"\n", database.url()));
-        let text = format!(
-            "{datastore}\
-             [leases]\nclaim_lease_seconds = 2\nlease_seconds = 6\nheartbeat_seconds = 2\n\
-             [server]\nlisten = \"127.0.0.1:{port}\"\nreport_socket = \"{dir}/doors/report.sock\"\n\
-             artifact_dir = \"{dir}/artifacts\"\n\
-             [worker]\ndata_dir = \"{dir}/worker\"\nstate_dir = \"{dir}/state\"\n\
-             door_socket = \"{dir}/doors/worker.sock\"\nreport_sockets = [\"{dir}/doors/report.sock\"]\n\
-             cpu = 8.0\nmemory_bytes = 8589934592\n"
-        );
-        fs::write(self.config(), text).expect("writable");
+    fn write_settings(&self, plan: &YardPlan, port: u16) {
+        let url = self.database.as_ref().map(Database::url);
+        for role in [Role::Server, Role::OtherWorker] {
+            let text = plan.settings(self.dir(), port, url.as_deref(), role);
+            fs::write(self.config_of(role), text).expect("writable");
+        }
+    }
+
+    /// The names of the groups that this yard's workers made.
+    fn group_names(&self) -> Vec<String> {
+        let ids =
+            ["worker", "data/worker", "other-worker"].map(|folder| self.dir().join(folder).join("node-id"));
+        let ids = ids.iter().filter_map(|path| fs::read_to_string(path).ok());
+        ids.map(|id| format!("jobyard-{}", &id.replace('-', "")[..12])).collect()
     }
 }
 
@@ -252,11 +374,14 @@ impl Drop for Yard {
     fn drop(&mut self) {
         self.processes.clear();
         // Sidecars outlive their worker by design; those of this yard name its folder.
-        for id in processes_named(&self.dir().display().to_string()) {
+        for id in processes_named(&format!("{}/", self.dir().display())) {
             if let Some(pid) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) {
                 // It may have ended since it was listed.
                 let _gone = rustix::process::kill_process(pid, Signal::KILL);
             }
         }
+        self.group_names().iter().for_each(|name| groups::remove_named(name));
+        self.unit = None;
+        self.disks.clear();
     }
 }

@@ -89,6 +89,7 @@ impl Order {
         environment.sort();
         let defaults = Times::default();
         let or_default = |set: u64, default: u64| if set == 0 { default } else { set };
+        let lease_ms = or_default(lease.lease_ms, defaults.lease_ms);
         Ok(Self {
             attempt: AttemptRef {
                 job_id: convert::job_id(&launch.job_id)?,
@@ -104,8 +105,9 @@ impl Order {
                 timeout_ms: launch.timeout_ms,
                 stop_grace_ms: launch.stop_grace_ms,
                 heartbeat_ms: or_default(lease.heartbeat_ms, defaults.heartbeat_ms),
-                lease_ms: or_default(lease.lease_ms, defaults.lease_ms),
-                lease_margin_ms: worker.lease_margin_ms,
+                lease_ms,
+                // The margin must leave room for heartbeats when leases are short.
+                lease_margin_ms: worker.lease_margin_ms.min(lease_ms / 6),
                 orphan_limit_ms: worker.orphan_limit_ms,
             },
             exclusive: launch.exclusive,

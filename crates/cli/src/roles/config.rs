@@ -103,6 +103,8 @@ pub(crate) struct WorkerConfig {
     pub(crate) data_dir: Option<PathBuf>,
     /// Where state lies that need not survive the machine; a tmpfs.
     pub(crate) state_dir: Option<PathBuf>,
+    /// Where task processes have their working directories and executables.
+    pub(crate) task_dir: Option<PathBuf>,
     pub(crate) door_socket: Option<PathBuf>,
     pub(crate) report_sockets: Vec<PathBuf>,
     pub(crate) pool: Option<String>,
@@ -187,6 +189,12 @@ impl LeaseConfig {
             heartbeat_ms: milliseconds("heartbeat_seconds", self.heartbeat_seconds, usual.heartbeat_ms)?,
             ..usual
         };
+        // A gap that goes unnoticed must be shorter than what is left of a lease that was renewed in time; workers
+        // need the rest to be heard again.
+        let spare_ms = settings.lease_ms.saturating_sub(settings.heartbeat_ms);
+        let report_gap_ms = usual.report_gap_ms.min(spare_ms / 2);
+        let report_fresh_ms = usual.report_fresh_ms.min(report_gap_ms / 2);
+        let settings = LeaseSettings { report_gap_ms, report_fresh_ms, ..settings };
         if settings.heartbeat_ms.saturating_mul(3) > settings.lease_ms {
             let rule = "at most a third of lease_seconds, so that two lost heartbeats lose no attempt";
             return Err(ConfigError::Lease { setting: "heartbeat_seconds", rule });
@@ -231,6 +239,14 @@ mod tests {
         assert!(config.leases.settings().is_err());
         let config = parse("[leases]\nlease_seconds = 3\nheartbeat_seconds = 1").expect("valid TOML");
         assert_eq!(config.leases.settings().expect("valid").lease_ms, 3000);
+    }
+
+    #[test]
+    fn a_short_lease_makes_the_report_clock_as_strict() {
+        let config = parse("[leases]\nlease_seconds = 6\nheartbeat_seconds = 2").expect("valid TOML");
+        let settings = config.leases.settings().expect("valid");
+        assert_eq!((settings.report_gap_ms, settings.report_fresh_ms), (2_000, 1_000));
+        assert!(settings.report_gap_ms < settings.lease_ms - settings.heartbeat_ms);
     }
 
     #[test]

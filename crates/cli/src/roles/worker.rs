@@ -55,6 +55,7 @@ pub(super) async fn start(
 pub(super) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<WorkerSettings, RoleError> {
     let WorkerConfig {
         state_dir,
+        task_dir,
         pool,
         name,
         cpu,
@@ -69,6 +70,7 @@ pub(super) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<W
     let usual = WorkerSettings::new(data_dir, sidecar_path);
     Ok(WorkerSettings {
         state_dir,
+        task_dir,
         door: door.to_owned(),
         pool: pool.unwrap_or(usual.pool),
         name,

@@ -1,0 +1,108 @@
+//! What a yard is made of, before it stands.
+
+use std::path::Path;
+
+use crate::yard::{Role, Yard};
+
+/// Where the truth lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Datastore {
+    /// `jobyard up` on its embedded datastore.
+    Sqlite,
+    /// A process a role, on a PostgreSQL cluster of the test's own.
+    Postgres,
+}
+
+/// How an installation is to be made. Leases are short unless said otherwise: 2 s to accept, 6 s to live, a heartbeat
+/// each 2 s.
+#[derive(Debug, Clone)]
+pub struct YardPlan {
+    pub(crate) datastore: Datastore,
+    pub(crate) small_disks: Vec<(&'static str, &'static str)>,
+    claim_lease_seconds: u32,
+    lease_seconds: u32,
+    heartbeat_seconds: u32,
+    worker: String,
+}
+
+impl YardPlan {
+    /// The usual one.
+    #[must_use]
+    pub fn on(datastore: Datastore) -> Self {
+        Self {
+            datastore,
+            small_disks: Vec::new(),
+            claim_lease_seconds: 2,
+            lease_seconds: 6,
+            heartbeat_seconds: 2,
+            worker: String::new(),
+        }
+    }
+
+    /// How long a worker may take to accept.
+    #[must_use]
+    pub fn claim_lease_seconds(self, claim_lease_seconds: u32) -> Self {
+        Self { claim_lease_seconds, ..self }
+    }
+
+    /// How long a silent attempt lives; a heartbeat comes in a third of that.
+    #[must_use]
+    pub fn lease_seconds(self, lease_seconds: u32) -> Self {
+        Self { lease_seconds, heartbeat_seconds: lease_seconds / 3, ..self }
+    }
+
+    /// The worker's state directory on a disk of its own, with these mount options. Needs root.
+    #[must_use]
+    pub fn state_on_disk(mut self, options: &'static str) -> Self {
+        self.small_disks.push(("state", options));
+        self
+    }
+
+    /// The worker's data directory on a disk of its own, with these mount options. Needs root.
+    #[must_use]
+    pub fn data_on_disk(mut self, options: &'static str) -> Self {
+        let folder = match self.datastore {
+            Datastore::Sqlite => "data/worker",
+            Datastore::Postgres => "worker",
+        };
+        self.small_disks.push((folder, options));
+        self
+    }
+
+    /// One more line of the worker's settings.
+    #[must_use]
+    pub fn worker_setting(mut self, line: &str) -> Self {
+        self.worker = format!("{}{line}\n", self.worker);
+        self
+    }
+
+    /// Makes and starts it.
+    pub async fn raise(self) -> Yard {
+        Yard::raise(self).await
+    }
+
+    pub(crate) fn roles(&self) -> Vec<Role> {
+        match self.datastore {
+            Datastore::Sqlite => vec![Role::Up],
+            Datastore::Postgres => vec![Role::Server, Role::Informer, Role::Worker],
+        }
+    }
+
+    /// The settings file of all roles, or that of the other worker, whose directories are its own.
+    pub(crate) fn settings(&self, dir: &Path, port: u16, database: Option<&str>, role: Role) -> String {
+        let dir = dir.display();
+        let own = if role == Role::OtherWorker { "other-" } else { "" };
+        let datastore = database.map_or(String::new(), |url| format!("[datastore]\nurl = \"{url}\"\n"));
+        let Self { claim_lease_seconds, lease_seconds, heartbeat_seconds, worker, .. } = self;
+        format!(
+            "{datastore}\
+             [leases]\nclaim_lease_seconds = {claim_lease_seconds}\nlease_seconds = {lease_seconds}\n\
+             heartbeat_seconds = {heartbeat_seconds}\n\
+             [server]\nlisten = \"127.0.0.1:{port}\"\nreport_socket = \"{dir}/doors/report.sock\"\n\
+             artifact_dir = \"{dir}/artifacts\"\n\
+             [worker]\nname = \"{own}node\"\ndata_dir = \"{dir}/{own}worker\"\nstate_dir = \"{dir}/{own}state\"\n\
+             task_dir = \"{dir}/{own}task\"\ndoor_socket = \"{dir}/{own}doors/worker.sock\"\n\
+             report_sockets = [\"{dir}/doors/report.sock\"]\ncpu = 8.0\nmemory_bytes = 8589934592\n{worker}"
+        )
+    }
+}
