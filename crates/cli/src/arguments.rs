@@ -32,6 +32,7 @@ Commands find their server in JOBYARD_URL and JOBYARD_TOKEN, then in ~/.config/j
 running `jobyard up` left in its data directory. `jobyard help exit-codes` says what commands end with.";
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 pub(crate) enum Command {
     #[command(flatten)]
     User(UserCommand),

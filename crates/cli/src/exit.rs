@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    fn ended(status: &str, result: Value) -> Job {
+    fn ended(status: &str, result: &Value) -> Job {
         serde_json::from_value(json!({
             "id": "01890a5d-ac96-774b-bcce-b302099a8057", "owner_id": "o", "submitted_by": "p", "name": "n",
             "kind": "task", "status": status, "reason": "", "binary_url": null, "command": ["x"],
@@ -89,14 +89,14 @@ mod tests {
             ("cancelled", "cancelled", None, Some(15), 143),
             ("cancelled", "cancelled", Some(0), None, 125),
         ] {
-            let job = ended(status, result(outcome, exit_code, signal));
+            let job = ended(status, &result(outcome, exit_code, signal));
             assert_eq!(of_job(&job), wanted, "{status} {outcome} {exit_code:?} {signal:?}");
         }
     }
 
     #[test]
     fn a_job_that_never_ran_has_no_code_of_its_own() {
-        assert_eq!(of_job(&ended("cancelled", Value::Null)), 125);
-        assert_eq!(of_job(&ended("final_failed", Value::Null)), 125);
+        assert_eq!(of_job(&ended("cancelled", &Value::Null)), 125);
+        assert_eq!(of_job(&ended("final_failed", &Value::Null)), 125);
     }
 }

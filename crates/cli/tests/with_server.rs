@@ -194,11 +194,14 @@ async fn a_run_outlasts_a_server_that_comes_back() {
     let task = node.start(waiting_job(&yard).await).await;
     task.write(LogStream::Stdout, 0, b"before ").await;
     yard.kill_server().await;
-    task.write(LogStream::Stdout, 7, b"after").await;
+    task.write(LogStream::Stdout, 7, b"between ").await;
+    yard.serve().await;
+    yard.stop_server().await;
+    task.write(LogStream::Stdout, 15, b"after").await;
     task.exit(Exit::Code(7)).await;
     yard.serve().await;
     let output = child.wait_with_output().await.expect("it ends");
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(7), "before after".to_owned()));
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(7), "before between after".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

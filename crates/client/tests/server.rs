@@ -10,8 +10,8 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use jobyard_client::json::{JobSubmit, Seconds, TokenCreate};
 use jobyard_client::{Change, Error, EventFilter, FollowOptions, JobFilter, LogQuery, Role, Status};
-use jobyard_model::Exit;
 use jobyard_model::node::NodeGate;
+use jobyard_model::{Exit, Intent};
 use jobyard_store::{LogStream, Store as _};
 use yard::{Yard, eventually};
 
@@ -209,6 +209,19 @@ async fn cancel_and_retry_do_no_harm_when_repeated() {
     let attempts = jobs.attempts(id).await.expect("a list");
     assert!(attempts.is_empty());
     assert_eq!(jobs.why(id).await.expect("a reason").status, Status::Waiting);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_job_is_cancelled_when_its_task_has_gone() {
+    let yard = Yard::start().await;
+    let jobs = yard.client().jobs();
+    let id = yard.submit(&["x"]).await;
+    let task = yard.node("w").await.start(id).await;
+    let wanted = jobs.cancel(id).await.expect("wanted");
+    assert_eq!((wanted.status, wanted.intent), (Status::Running, Intent::Cancel));
+    task.stopped().await;
+    let ended = jobs.wait(id).await.expect("waited");
+    assert_eq!((ended.status, ended.result.and_then(|result| result.signal)), (Status::Cancelled, Some(15)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

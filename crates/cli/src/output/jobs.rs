@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jobyard_client::Status;
-use jobyard_client::json::{Attempt, Event, Job, JobResult, Page, Time, Usage, Why};
+use jobyard_client::json::{Attempt, Event, Job, Page, Time, Usage, Why};
 use jobyard_model::Outcome;
 use serde::{Serialize, Serializer};
 
@@ -263,12 +262,12 @@ fn standing(job: &Job) -> String {
 /// How it ended, in a few words; empty while it goes on and nothing ended yet.
 pub(crate) fn ended_with(job: &Job) -> String {
     let Some(result) = &job.result else { return String::new() };
-    let JobResult { outcome, exit_code, signal, .. } = result;
-    let exit = exit_words(*exit_code, *signal);
-    if job.status == Status::Success && exit.is_empty() {
-        return outcome.as_str().to_owned();
+    let exit = exit_words(result.exit_code, result.signal);
+    match result.outcome {
+        Outcome::Succeeded => result.outcome.as_str().to_owned(),
+        outcome if exit.is_empty() => outcome.as_str().to_owned(),
+        outcome => format!("{}, {exit}", outcome.as_str()),
     }
-    if exit.is_empty() { outcome.as_str().to_owned() } else { format!("{}, {exit}", outcome.as_str()) }
 }
 
 fn exit_words(exit_code: Option<i32>, signal: Option<i32>) -> String {

@@ -10,6 +10,9 @@ use super::{Colour, Style, escape};
 /// Text is wrapped down to this width; a terminal that is narrower still wraps whole lines itself.
 const NARROWEST_TEXT: u16 = 16;
 
+/// Blanks between two columns.
+const GAP: u16 = 2;
+
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Column {
@@ -75,9 +78,10 @@ pub(super) fn rows<const N: usize>(
     }
     let widths = table.column_max_content_widths();
     for ((column, kind), width) in table.column_iter_mut().zip(columns).zip(widths) {
+        column.set_padding((0, GAP));
         column.set_constraint(match kind {
             Column::Whole(_) | Column::Number(_) => ColumnConstraint::ContentWidth,
-            Column::Text(_) => ColumnConstraint::LowerBoundary(Width::Fixed(width.min(NARROWEST_TEXT))),
+            Column::Text(_) => ColumnConstraint::LowerBoundary(Width::Fixed(width.min(NARROWEST_TEXT) + GAP)),
         });
         if matches!(kind, Column::Number(_)) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -94,6 +98,9 @@ pub(super) fn pairs(style: &Style, pairs: impl IntoIterator<Item = (&'static str
             table.add_row([Cell::new(name), cell(value, style)]);
         }
     }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, GAP));
+    }
     if let Some(names) = table.column_mut(0) {
         names.set_constraint(ColumnConstraint::ContentWidth);
     }
@@ -108,6 +115,7 @@ fn plain(style: &Style) -> Table {
     }
     if style.colour == Colour::Wanted {
         table.enforce_styling();
+        table.style_text_only();
     }
     table
 }
@@ -140,7 +148,7 @@ fn colour(cell: Cell, tint: Tint) -> Cell {
 fn render(table: &Table) -> String {
     let mut text = String::new();
     for line in table.lines() {
-        text.push_str(line.strip_prefix(' ').unwrap_or(&line).trim_end());
+        text.push_str(line.trim_end());
         text.push('\n');
     }
     text

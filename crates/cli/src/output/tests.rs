@@ -12,7 +12,7 @@ fn plain() -> Style {
     Style { colour: Colour::Plain, width: None, zone: TimeZone::UTC }
 }
 
-fn job(over: Value) -> Job {
+fn job(over: &Value) -> Job {
     let mut document = json!({
         "id": ID, "owner_id": "search", "submitted_by": "nightly", "name": "count", "kind": "task",
         "status": "running", "reason": "running", "binary_url": null, "command": ["sh", "-c", "echo 'a b'"],
@@ -29,7 +29,7 @@ fn job(over: Value) -> Job {
 }
 
 fn ended() -> Job {
-    job(json!({
+    job(&json!({
         "status": "final_failed", "reason": "retries_exhausted", "finished_time": "2026-05-01T09:35:00.000Z",
         "result": {"attempt": 2, "outcome": "failed", "exit_code": 3, "signal": null, "message": "",
                    "usage": {"wall": 298.5, "cpu_user": 1.25, "cpu_system": 0.05, "peak_memory_bytes": 1_610_612_736_u64,
@@ -60,9 +60,9 @@ fn attempts() -> Vec<Attempt> {
 #[test]
 fn a_list_of_jobs() {
     let hostile =
-        job(json!({"name": "a\nb\u{1b}[31m\u{202e}", "status": "waiting", "reason": "", "attempt": null,
+        job(&json!({"name": "a\nb\u{1b}[31m\u{202e}", "status": "waiting", "reason": "", "attempt": null,
                              "started_time": null}));
-    let list = JobList(Page { items: vec![job(json!({})), ended(), hostile], next_cursor: None });
+    let list = JobList(Page { items: vec![job(&json!({})), ended(), hostile], next_cursor: None });
     insta::assert_snapshot!(list.table(&plain()));
 }
 
@@ -74,7 +74,7 @@ fn an_empty_list_has_its_heading_alone() {
 
 #[test]
 fn a_narrow_terminal_wraps_text_and_leaves_ids_whole() {
-    let wordy = job(json!({"name": "a name of many words that does not fit into what is left of the line"}));
+    let wordy = job(&json!({"name": "a name of many words that does not fit into what is left of the line"}));
     let list = JobList(Page { items: vec![wordy], next_cursor: None });
     let table = list.table(&Style { width: Some(120), ..plain() });
     assert!(table.contains(ID), "{table}");
@@ -123,7 +123,7 @@ fn why_a_job_waits() {
     insta::assert_snapshot!(why.table(&plain()));
 }
 
-fn node(over: Value) -> Node {
+fn node(over: &Value) -> Node {
     let mut document = json!({
         "id": ID, "name": "w-12", "pool": "default", "available": true, "gate": "open", "suspended": null,
         "quarantined": null, "heard_time": "2026-05-01T09:30:00.000Z", "capacity": {"cpu": 8, "memory": 17_179_869_184_u64},
@@ -137,11 +137,11 @@ fn node(over: Value) -> Node {
 #[test]
 fn the_fleet() {
     let items = vec![
-        node(json!({})),
-        node(json!({"name": "w-13", "gate": "cordoned"})),
-        node(json!({"name": "w-14", "gate": "draining", "available": false})),
-        node(json!({"name": "w-15", "suspended": "5 launches failed in a row", "available": false})),
-        node(json!({"name": "w-16", "available": false})),
+        node(&json!({})),
+        node(&json!({"name": "w-13", "gate": "cordoned"})),
+        node(&json!({"name": "w-14", "gate": "draining", "available": false})),
+        node(&json!({"name": "w-15", "suspended": "5 launches failed in a row", "available": false})),
+        node(&json!({"name": "w-16", "available": false})),
     ];
     insta::assert_snapshot!(NodeList { items }.table(&plain()));
 }

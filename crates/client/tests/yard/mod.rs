@@ -1,7 +1,6 @@
 //! A real server on a real embedded datastore, in the test's own process, and a worker led by hand.
 //!
 //! The worker's side is said straight to the datastore, so that a test decides when an attempt starts, writes and ends.
-#![allow(dead_code, reason = "each test file uses its part of it")]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
