@@ -11,6 +11,7 @@ pub mod audit;
 mod encoding;
 pub mod error;
 pub mod events;
+mod groups;
 pub mod jobs;
 mod ledger;
 pub mod logs;

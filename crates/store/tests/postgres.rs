@@ -1,5 +1,7 @@
 //! The conformance suite on PostgreSQL, and what only this dialect has.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,6 +15,8 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 #[path = "postgres/concurrency.rs"]
 mod concurrency;
 mod conformance;
+#[path = "postgres/figures.rs"]
+mod figures;
 #[path = "postgres/migrations.rs"]
 mod migrations;
 #[path = "postgres/outages.rs"]

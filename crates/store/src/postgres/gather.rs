@@ -7,15 +7,19 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
+use futures_util::FutureExt;
+use tokio::sync::{Notify, oneshot};
 
 /// Calls on their way, in a bounded number of lanes.
 #[derive(Debug)]
 pub(super) struct Gather<C, A> {
     state: Mutex<State<C, A>>,
     lanes: usize,
+    /// Told each time a lane is given back.
+    left: Notify,
     /// How much may go in one go, by weight; a call that weighs more goes alone.
     most: usize,
 }
@@ -37,7 +41,7 @@ impl<C: Send + 'static, A: Send + 'static> Gather<C, A> {
     /// Nothing on its way.
     pub(super) fn new(lanes: usize, most: usize) -> Arc<Self> {
         let state = Mutex::new(State { waiting: VecDeque::new(), busy: 0 });
-        Arc::new(Self { state, lanes, most })
+        Arc::new(Self { state, lanes, left: Notify::new(), most })
     }
 
     /// Gets the call carried out by `carry_out`, with others or alone, and returns its answer; `None` when carrying
@@ -53,16 +57,16 @@ impl<C: Send + 'static, A: Send + 'static> Gather<C, A> {
     {
         let (answer, receiver) = oneshot::channel();
         if self.enqueue(Waiting { call, weight, answer }) {
-            let mut lane = Lane { gather: Arc::clone(self), over: false };
+            let lane = Arc::clone(self);
             tokio::spawn(async move {
-                while let Some((calls, answers)) = lane.gather.next() {
-                    let done = carry_out(calls).await;
-                    for (sender, answer) in answers.into_iter().zip(done) {
+                while let Some((calls, answers)) = lane.next() {
+                    // A panic answers nobody, and must not hold up those behind.
+                    let done = AssertUnwindSafe(carry_out(calls)).catch_unwind().await;
+                    for (sender, answer) in answers.into_iter().zip(done.unwrap_or_default()) {
                         // Whoever asked may have gone.
                         let _ = sender.send(answer);
                     }
                 }
-                lane.leave();
             });
         }
         receiver.await.ok()
@@ -94,34 +98,25 @@ impl<C: Send + 'static, A: Send + 'static> Gather<C, A> {
         }
         if taken.0.is_empty() {
             state.busy -= 1;
+            self.left.notify_waiters();
             return None;
         }
         Some(taken)
     }
 
+    /// Returns when nothing is on its way any more.
+    pub(super) async fn drained(&self) {
+        loop {
+            let left = self.left.notified();
+            if self.lock().busy == 0 {
+                return;
+            }
+            left.await;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<C, A>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Gives the lane back when carrying out a batch panics.
-struct Lane<C: Send + 'static, A: Send + 'static> {
-    gather: Arc<Gather<C, A>>,
-    /// Nothing was left, and the lane was given back by that.
-    over: bool,
-}
-
-impl<C: Send + 'static, A: Send + 'static> Lane<C, A> {
-    fn leave(&mut self) {
-        self.over = true;
-    }
-}
-
-impl<C: Send + 'static, A: Send + 'static> Drop for Lane<C, A> {
-    fn drop(&mut self) {
-        if !self.over {
-            self.gather.lock().busy -= 1;
-        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The informer's reads and claims.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use jobyard_model::{
-    Intent, JobEvent, JobId, JobSpec, LeaseId, NodeId, Priority, QueueHead, SessionId, ShapeId, Timestamp,
+    Intent, JobEvent, JobId, JobSpec, Lane, LeaseId, NodeId, Priority, QueueHead, SessionId, ShapeId,
+    Timestamp,
 };
 use uuid::Uuid;
 
@@ -14,29 +16,32 @@ use super::nodes;
 use super::query::Query;
 use super::session::{Rows, Session};
 use crate::encoding::{amount, from_json, inconsistent};
+use crate::groups::{self, Group};
 use crate::ledger::INFORMER;
 use crate::{Claimed, PlaceSnapshot, Placement, StopOrder, StoreError};
 
-// Steps from group to group along the claim index (a loose scan), then reads a few heads of each: what it costs
-// depends on the groups, not on how many jobs wait. When the limit cuts, every group keeps its first heads, and the
-// more urgent lanes go before the others.
-const HEADS: &str = "WITH RECURSIVE clock AS MATERIALIZED (SELECT jobyard_now() AS now_ms), grp AS (
+/// How many groups of a pool are looked at, so that one with absurdly many shapes stays readable.
+const GROUPS_LOOKED_AT: i64 = 20_480;
+
+// Steps from group to group along the claim index (a loose scan): what it costs depends on the groups, not on how many
+// jobs wait. The most urgent lane comes first, so that a bound never hides it.
+const GROUPS: &str = "WITH RECURSIVE found AS (
     (SELECT lane, owner_id, shape_id FROM job_live WHERE status = 2 AND pool_id = $1
-      ORDER BY lane, owner_id, shape_id LIMIT 1)
+      ORDER BY lane DESC, owner_id DESC, shape_id DESC LIMIT 1)
     UNION ALL
-    SELECT next.lane, next.owner_id, next.shape_id FROM grp CROSS JOIN LATERAL (
+    SELECT next.lane, next.owner_id, next.shape_id FROM found CROSS JOIN LATERAL (
       SELECT j.lane, j.owner_id, j.shape_id FROM job_live j
       WHERE j.status = 2 AND j.pool_id = $1
-        AND (j.lane, j.owner_id, j.shape_id) > (grp.lane, grp.owner_id, grp.shape_id)
-      ORDER BY j.lane, j.owner_id, j.shape_id LIMIT 1) next)
-  SELECT head.id, grp.owner_id, grp.shape_id, head.priority, head.wait_since_ms, head.avoid_node, head.place
-  FROM grp CROSS JOIN clock CROSS JOIN LATERAL (
-    SELECT first.*, row_number() OVER (ORDER BY priority DESC, wait_since_ms, id) AS place FROM (
-      SELECT j.id, j.priority, j.wait_since_ms, j.avoid_node FROM job_live j
-      WHERE j.status = 2 AND j.pool_id = $1 AND j.lane = grp.lane AND j.owner_id = grp.owner_id
-        AND j.shape_id = grp.shape_id AND j.wait_since_ms <= clock.now_ms
-      ORDER BY j.priority DESC, j.wait_since_ms, j.id LIMIT $2::bigint + 1) first) head
-  ORDER BY head.place, grp.lane DESC, grp.owner_id, grp.shape_id LIMIT $3::bigint + 1";
+        AND (j.lane, j.owner_id, j.shape_id) < (found.lane, found.owner_id, found.shape_id)
+      ORDER BY j.lane DESC, j.owner_id DESC, j.shape_id DESC LIMIT 1) next)
+  SELECT lane, owner_id, shape_id FROM found LIMIT $2";
+const HEADS: &str =
+    "SELECT head.id, shown.owner_id, shown.shape_id, head.priority, head.wait_since_ms, head.avoid_node
+  FROM unnest($2::smallint[], $3::int[], $4::int[]) AS shown(lane, owner_id, shape_id) CROSS JOIN LATERAL (
+    SELECT j.id, j.priority, j.wait_since_ms, j.avoid_node FROM job_live j
+    WHERE j.status = 2 AND j.pool_id = $1 AND j.lane = shown.lane AND j.owner_id = shown.owner_id
+      AND j.shape_id = shown.shape_id AND j.wait_since_ms <= $5
+    ORDER BY j.priority DESC, j.wait_since_ms, j.id LIMIT $6) head";
 
 // Chosen ids only; what another informer holds is its own. The guard on the status stands in the lock itself, in a
 // form that keeps the planner from combining the key with an index of all that waits.
@@ -77,32 +82,60 @@ async fn try_snapshot(
         let [now] = core.database.read(|| [Query::new(load::NOW)]).await?;
         return Ok(PlaceSnapshot { now: load::clock(&now)?, ..PlaceSnapshot::default() });
     };
+    let groups = || [Query::new(GROUPS).bind(pool_id).bind(GROUPS_LOOKED_AT), Query::new(load::NOW)];
+    let [groups, now] = core.database.read(groups).await?;
+    let now = load::clock(&now)?;
+    let known = groups.len();
+    // Each group gets its share of the limit; which ones are shown, when they are more than that, changes each second.
+    let turn = u64::try_from(now.0 / 1_000).unwrap_or(0);
+    let shown = groups::chosen(&by_lane(&groups)?, limit as usize, turn);
+    let fair = limit / u32::try_from(known.max(1)).unwrap_or(u32::MAX);
+    let share = heads_per_group.min(fair.max(1));
     let queries = || {
-        let heads = Query::new(HEADS).bind(pool_id).bind(i64::from(heads_per_group)).bind(i64::from(limit));
-        [Query::new(load::NOW), heads, nodes::of_pool(Some(pool_id))]
+        let heads = Query::new(HEADS)
+            .bind(pool_id)
+            .bind_each(&shown, |group| group.lane)
+            .bind_each(&shown, |group| group.owner_id)
+            .bind_each(&shown, |group| group.shape_id)
+            .bind(now.0)
+            .bind(i64::from(share) + 1);
+        [heads, nodes::of_pool(Some(pool_id))]
     };
-    let [now, heads, nodes] = core.database.read(queries).await?;
-    let mut snapshot = PlaceSnapshot { now: load::clock(&now)?, ..PlaceSnapshot::default() };
-    snapshot.more = heads.len() > limit as usize;
-    for row in heads.iter().take(limit as usize) {
-        match head(row, heads_per_group)? {
-            Some(head) => snapshot.heads.push(head),
-            None => snapshot.more = true,
-        }
-    }
-    snapshot.heads.sort_by_key(|head| {
-        let group = (head.priority.lane(), head.owner_id, head.shape_id);
-        (group, std::cmp::Reverse(head.priority), head.wait_since, head.job_id)
-    });
-    let shape_ids: Vec<i32> = snapshot.heads.iter().map(|head| head.shape_id.0).collect();
-    snapshot.shapes = core.interned.shapes(&core.database, &shape_ids).await?;
-    snapshot.nodes = nodes::states(&nodes)?;
-    snapshot.nodes.sort_by_key(|node| node.node_id);
-    Ok(snapshot)
+    let [heads, nodes] = core.database.read(queries).await?;
+    let heads = heads.iter().map(head).collect::<Result<Vec<_>, _>>()?;
+    let (heads, cut) = first_of_each(heads, share as usize);
+    let shape_ids: Vec<i32> = heads.iter().map(|head| head.shape_id.0).collect();
+    let shapes = core.interned.shapes(&core.database, &shape_ids).await?;
+    let mut nodes = nodes::states(&nodes)?;
+    nodes.sort_by_key(|node| node.node_id);
+    Ok(PlaceSnapshot { now, heads, shapes, nodes, more: cut || shown.len() < known })
 }
 
-/// `None`: one more than asked for of its group.
-fn head(row: &tokio_postgres::Row, heads_per_group: u32) -> Result<Option<QueueHead>, Fault> {
+/// The groups of each lane, the least urgent lane first.
+fn by_lane(rows: &Rows) -> Result<Vec<Vec<Group>>, Fault> {
+    let mut lanes = vec![Vec::new(); Lane::ALL.len()];
+    for row in rows.iter().rev() {
+        let mut columns = Columns::of(row);
+        let group = Group { lane: columns.take()?, owner_id: columns.take()?, shape_id: columns.take()? };
+        if let Some(lane) = usize::try_from(group.lane).ok().and_then(|lane| lanes.get_mut(lane)) {
+            lane.push(group);
+        }
+    }
+    Ok(lanes)
+}
+
+/// At most so many of each group, in order; and whether that left some out.
+fn first_of_each(mut heads: Vec<QueueHead>, share: usize) -> (Vec<QueueHead>, bool) {
+    let group = |head: &QueueHead| (head.priority.lane(), head.owner_id, head.shape_id);
+    heads.sort_by_key(|head| (group(head), Reverse(head.priority), head.wait_since, head.job_id));
+    let found = heads.len();
+    let first = heads.chunk_by(|left, right| group(left) == group(right));
+    let heads: Vec<_> = first.flat_map(|heads| heads.iter().take(share).copied()).collect();
+    let cut = heads.len() < found;
+    (heads, cut)
+}
+
+fn head(row: &tokio_postgres::Row) -> Result<QueueHead, Fault> {
     let mut columns = Columns::of(row);
     let job_id = JobId(columns.take()?);
     let (owner_id, shape_id) = (columns.take()?, ShapeId(columns.take()?));
@@ -111,9 +144,7 @@ fn head(row: &tokio_postgres::Row, heads_per_group: u32) -> Result<Option<QueueH
     let priority = priority.ok_or_else(|| inconsistent("job_live", job_id, "no such priority"))?;
     let wait_since = Timestamp(columns.take()?);
     let avoid_node = columns.take::<Option<Uuid>>()?.map(NodeId);
-    let place: i64 = columns.take()?;
-    let head = QueueHead { job_id, owner_id, shape_id, priority, wait_since, avoid_node };
-    Ok((place <= i64::from(heads_per_group)).then_some(head))
+    Ok(QueueHead { job_id, owner_id, shape_id, priority, wait_since, avoid_node })
 }
 
 /// Claims what still waits, for nodes that still take attempts.

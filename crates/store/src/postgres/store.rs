@@ -188,6 +188,8 @@ impl Store for PostgresStore {
     }
 
     async fn close(&self) {
+        self.submits.drained().await;
+        self.reports.drained().await;
         self.core.wakes.close();
         self.core.database.close();
     }

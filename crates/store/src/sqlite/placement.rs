@@ -9,10 +9,11 @@ use rusqlite::{Row, params};
 use uuid::Uuid;
 
 use super::fault::Fault;
-use super::groups::{self, Group};
+use super::groups;
 use super::scope::Scope;
 use super::{load, nodes, pools, writes};
 use crate::encoding::{from_json, inconsistent};
+use crate::groups::Group;
 use crate::ledger::{INFORMER, Ledger};
 use crate::{Claimed, PlaceSnapshot, Placement, StopOrder};
 
@@ -38,7 +39,7 @@ pub(super) fn snapshot(
     let known: usize = lanes.iter().map(Vec::len).sum();
     // Each group gets its share of the limit; which ones are shown, when they are more than that, changes each second.
     let turn = u64::try_from(scope.now().0 / 1_000).unwrap_or(0);
-    let shown = groups::chosen(&lanes, limit as usize, turn);
+    let shown = crate::groups::chosen(&lanes, limit as usize, turn);
     let fair = limit / u32::try_from(known.max(1)).unwrap_or(u32::MAX);
     let share = heads_per_group.min(fair.max(1));
     snapshot.more = shown.len() < known;

@@ -1,5 +1,7 @@
 //! The server goes away, comes back, or goes away at the worst moment.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
