@@ -38,16 +38,27 @@ impl Notebook {
     /// A job that writes `start`, does what the shell is told, and writes `end`.
     #[must_use]
     pub fn job(&self, script: &str) -> JobSubmit {
-        let notes = self.notes.display();
-        let note = |word| format!("echo {word} $JOBYARD_JOB_ID $JOBYARD_ATTEMPT >> {notes}");
+        let note = |word| self.note(word, "$JOBYARD_ATTEMPT");
         let script = format!("{}; {script}; {}", note("start"), note("end"));
         JobSubmit { command: vec!["/bin/sh".into(), "-c".into(), script], ..JobSubmit::default() }
+    }
+
+    /// The shell command that writes a word and a number down.
+    #[must_use]
+    pub fn note(&self, word: &str, number: &str) -> String {
+        format!("echo {word} $JOBYARD_JOB_ID {number} >> {}", self.notes.display())
+    }
+
+    /// The shell command that waits at the gate.
+    #[must_use]
+    pub fn wait(&self) -> String {
+        format!("read _ < {}", self.gate.display())
     }
 
     /// A job that waits at the gate.
     #[must_use]
     pub fn waiting_job(&self) -> JobSubmit {
-        self.job(&format!("read _ < {}", self.gate.display()))
+        self.job(&self.wait())
     }
 
     /// Opens the gate for good.
@@ -60,24 +71,22 @@ impl Notebook {
 
     /// The attempts of a job that wrote `start`.
     #[must_use]
-    pub fn starts(&self, id: JobId) -> Vec<u32> {
-        self.attempts("start", id)
+    pub fn starts(&self, id: JobId) -> Vec<u64> {
+        self.numbers("start", id)
     }
 
     /// The attempts of a job that wrote `end`.
     #[must_use]
-    pub fn ends(&self, id: JobId) -> Vec<u32> {
-        self.attempts("end", id)
+    pub fn ends(&self, id: JobId) -> Vec<u64> {
+        self.numbers("end", id)
     }
 
-    /// The attempts of a job that wrote this word.
+    /// The numbers that a job wrote after this word.
     #[must_use]
-    pub fn attempts(&self, word: &str, id: JobId) -> Vec<u32> {
+    pub fn numbers(&self, word: &str, id: JobId) -> Vec<u64> {
         let begin = format!("{word} {id} ");
         let text = fs::read_to_string(&self.notes).expect("readable");
-        text.lines()
-            .filter_map(|line| line.strip_prefix(&begin))
-            .map(|number| number.parse().expect("an attempt's number"))
-            .collect()
+        let lines = text.lines().filter_map(|line| line.strip_prefix(&begin));
+        lines.map(|number| number.parse().expect("a number")).collect()
     }
 }

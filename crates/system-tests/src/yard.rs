@@ -107,7 +107,18 @@ impl Yard {
         for role in yard.roles.clone() {
             yard.start(role).await;
         }
+        yard.until_available("node").await;
         yard
+    }
+
+    /// Until the node of this name gets attempts.
+    pub async fn until_available(&self, name: &str) {
+        let client = self.client();
+        eventually("the node is available", async || {
+            let nodes = client.nodes().list().await.ok()?;
+            nodes.iter().any(|node| node.name == name && node.available).then_some(())
+        })
+        .await;
     }
 
     /// The temporary folder; the test's own files may lie there too.
@@ -304,7 +315,6 @@ impl Yard {
     }
 
     /// What a statement at a `psql` prompt prints, unaligned and without headings.
-    #[must_use]
     pub fn sql(&self, statement: &str) -> String {
         self.database.as_ref().expect("a yard on PostgreSQL").sql(statement)
     }

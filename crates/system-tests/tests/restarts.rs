@@ -78,7 +78,7 @@ async fn all_end_once(client: &Client, notebook: &Notebook, ids: &[JobId]) {
         let started = notebook.starts(*id);
         assert_eq!(started.len(), 1, "job {id} started as {started:?}");
         assert_eq!(started, notebook.ends(*id));
-        assert_eq!(job.attempt, Some(started[0]), "the attempt that ran is the newest");
+        assert_eq!(job.attempt.map(u64::from), Some(started[0]), "the attempt that ran is the newest");
     }
 }
 
