@@ -1,5 +1,7 @@
 //! The doors over real unix sockets: what arrives, and what an error says about the fate of a call.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't go on says where")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +38,10 @@ impl WorkerDoor for Echo {
 
 #[async_trait]
 impl ReportDoor for Echo {
-    async fn register(&self, _request: proto::RegisterRequest) -> Result<proto::RegisterReply, DoorError> {
+    async fn register(&self, request: proto::RegisterRequest) -> Result<proto::RegisterReply, DoorError> {
+        if request.pool == "moon" {
+            return Err(DoorError::Refused { address: String::new(), why: "there is no moon".to_owned() });
+        }
         let verdict = proto::NodeVerdict::Welcome.into();
         Ok(proto::RegisterReply { verdict, message: self.name.to_owned() })
     }
@@ -109,7 +114,7 @@ async fn registered(door: &ReportDoorClient) -> Result<String, DoorError> {
 }
 
 #[tokio::test]
-async fn launches_arrive_whole_and_a_refusal_is_told_apart() {
+async fn launches_arrive_whole_and_no_status_proves_that_nothing_happened() {
     let directory = directory();
     let path = directory.path().join("worker.sock");
     let served = Served::worker_door(&path).await;
@@ -118,8 +123,8 @@ async fn launches_arrive_whole_and_a_refusal_is_told_apart() {
     let launches = vec![proto::Launch { command: vec![big.clone()], ..proto::Launch::default() }];
     let reply = door.launch(proto::LaunchRequest { launches, ..Default::default() }).await.unwrap();
     assert_eq!(reply.answers[0].message, big);
-    let refused = door.stop(proto::StopRequest::default()).await.unwrap_err();
-    assert!(matches!(&refused, DoorError::Refused { why, .. } if why == "no stops here"), "{refused}");
+    let error = door.stop(proto::StopRequest::default()).await.unwrap_err();
+    assert!(matches!(&error, DoorError::Unknown { why, .. } if why == "no stops here"), "{error}");
     drop(door);
     served.stop().await;
 }
@@ -151,13 +156,16 @@ async fn a_server_that_is_not_there_is_passed_over_and_a_new_one_is_found() {
 }
 
 #[tokio::test]
-async fn an_answered_failure_is_of_unknown_fate() {
+async fn a_failure_is_of_unknown_fate_and_a_refusal_is_told_apart() {
     let directory = directory();
     let path = directory.path().join("server.sock");
     let served = Served::report_door(&path, "server").await;
     let door = ReportDoorClient::new(vec![path]);
     let error = door.heartbeat(proto::HeartbeatRequest::default()).await.unwrap_err();
     assert!(matches!(&error, DoorError::Unknown { why, .. } if why == "the datastore is away"), "{error}");
+    let moon = proto::RegisterRequest { pool: "moon".to_owned(), ..Default::default() };
+    let error = door.register(moon).await.unwrap_err();
+    assert!(matches!(&error, DoorError::Refused { why, .. } if why == "there is no moon"), "{error}");
     drop(door);
     served.stop().await;
 }

@@ -42,9 +42,8 @@ pub(crate) fn look_around(node: &Arc<Node>, spool: &Spool) -> Result<LeftBehind,
         kept: HashSet::new(),
         rubbish: Vec::new(),
     };
-    let attempts = entries(&node.places.attempts)?;
-    for path in attempts {
-        left.take_attempt(node, path);
+    for path in entries(&node.places.attempts)? {
+        left.take_attempt(node, &path);
     }
     let adopted: HashSet<LeaseId> = left.adopted.iter().map(|(found, _)| found.attempt.lease_id).collect();
     let is_adopted = |attempt: &AttemptRef| adopted.contains(&attempt.lease_id);
@@ -65,8 +64,8 @@ pub(crate) fn look_around(node: &Arc<Node>, spool: &Spool) -> Result<LeftBehind,
 }
 
 impl LeftBehind {
-    fn take_attempt(&mut self, node: &Arc<Node>, path: PathBuf) {
-        let directory = AttemptDirectory::at(&path);
+    fn take_attempt(&mut self, node: &Arc<Node>, path: &Path) {
+        let directory = AttemptDirectory::at(path);
         let slot = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
         let attempt = directory.plan().map(|plan| (AttemptRef::of(&plan.identity), plan));
         let rest = match (slot, attempt) {
@@ -128,12 +127,12 @@ impl LeftBehind {
             node.relay.deliver_left_over(attempt, node.places.log(&attempt), None);
         }
         for (found, place) in adopted {
-            let is_kept = kept.contains(&found.attempt.lease_id);
             let lease_id = found.attempt.lease_id;
-            node.spawn_keeper(keeper::adopted(Arc::clone(node), found, place));
-            if is_kept {
+            node.relay.reopen(found.attempt, found.plan.log.path.clone(), place.nudges.clone());
+            if kept.contains(&lease_id) {
                 node.relay.is_kept(lease_id);
             }
+            node.spawn_keeper(keeper::adopted(Arc::clone(node), found, place));
         }
         tokio::task::spawn_blocking(move || rubbish.iter().for_each(|path| remove_rubbish(path)));
     }

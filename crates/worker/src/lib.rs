@@ -28,6 +28,7 @@ mod relay;
 mod settings;
 mod spool;
 mod table;
+mod users;
 mod worker;
 
 pub use error::{StartError, WorkerError};

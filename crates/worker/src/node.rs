@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jobyard_api::doors::ReportDoor;
-use jobyard_handoff::{LogPlan, UserIds};
+use jobyard_handoff::LogPlan;
 use jobyard_model::{Clock, Resources};
 use jobyard_runtime::{NodeRuntime, PrepareError, PrepareRequest, Prepared, Program};
 use rustix::time::{ClockId, clock_gettime};
@@ -20,9 +20,8 @@ use crate::places::Places;
 use crate::relay::Relay;
 use crate::settings::WorkerSettings;
 use crate::table::{Capacity, Table};
+use crate::users::Users;
 
-/// The first user id of attempts; a slot's user is this plus its number.
-const FIRST_USER: u32 = 200_000;
 /// Processes and threads of an attempt.
 const PIDS_LIMIT: u32 = 4_096;
 /// Launches and clean-ups that go on at the same time; each is a few system calls.
@@ -33,6 +32,8 @@ pub(crate) struct Node {
     pub(crate) identity: Arc<Identity>,
     pub(crate) places: Places,
     pub(crate) runtime: NodeRuntime,
+    /// `None`: attempts run as this user.
+    pub(crate) users: Option<Users>,
     pub(crate) door: Arc<dyn ReportDoor>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) relay: Relay,
@@ -96,7 +97,6 @@ impl Node {
             Executable::File(path) => Program::Artifact(path),
             Executable::Command => Program::FromArguments,
         };
-        let uid = FIRST_USER + slot;
         self.runtime.prepare(&PrepareRequest {
             identity: order.attempt.identity(),
             name: &slot.to_string(),
@@ -106,7 +106,7 @@ impl Node {
             directory: None,
             input: None,
             scratch: &self.places.scratch(order.attempt.lease_id),
-            user: self.runtime.abilities().users.then_some(UserIds { uid, gid: uid, private: true }),
+            user: self.users.map(|users| users.in_slot(slot)),
             resources: jobyard_runtime::Resources {
                 memory_bytes: order.resources.memory_bytes,
                 cpu_milli: order.resources.cpu_milli,

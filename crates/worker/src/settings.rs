@@ -31,6 +31,9 @@ pub struct WorkerSettings {
     pub memory_bytes: Option<u64>,
     /// Attempts at a time.
     pub max_attempts: u32,
+    /// The first of 4,096 user ids for a root worker's attempts, which nothing else on the machine may use; `None`: by
+    /// the node's id.
+    pub first_user_id: Option<u32>,
     /// Matched against a job's `node_labels`.
     pub labels: BTreeMap<String, String>,
     /// Bytes of output kept of one attempt.
@@ -87,6 +90,7 @@ impl WorkerSettings {
             cpu_milli: None,
             memory_bytes: None,
             max_attempts: MAX_ATTEMPTS_PER_NODE,
+            first_user_id: None,
             labels: BTreeMap::new(),
             log_limit_bytes: 256 << 20,
             cache_limit_bytes: 10 << 30,

@@ -22,6 +22,9 @@ pub(crate) struct Capacity {
     pub(crate) attempts: u32,
 }
 
+/// Slots of one node, and so users of its range: attempts that run, are cleared away, or left something behind.
+pub(crate) const MAX_SLOTS: u32 = 4_096;
+
 /// Whether new attempts are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
@@ -121,6 +124,10 @@ impl Table {
         }
         if self.reserving >= self.capacity.attempts {
             let why = format!("{} attempts are on the node, the most it takes", self.reserving);
+            return Some((LaunchVerdict::Full, why));
+        }
+        if self.slots.peek() >= MAX_SLOTS {
+            let why = "too many attempts are still being cleared away".to_owned();
             return Some((LaunchVerdict::Full, why));
         }
         if !self.capacity.resources.hold(self.reserved.plus(wanted)) {
@@ -249,6 +256,10 @@ struct Slots {
 }
 
 impl Slots {
+    fn peek(&self) -> u32 {
+        self.free.first().copied().unwrap_or(self.next)
+    }
+
     fn take(&mut self) -> u32 {
         self.free.pop_first().unwrap_or_else(|| {
             self.next += 1;

@@ -28,6 +28,7 @@ use crate::relay::Relay;
 use crate::settings::WorkerSettings;
 use crate::spool::Spool;
 use crate::table::{Admission, REMEMBER_PAST_MS, Table};
+use crate::users::Users;
 
 /// What a worker is started with.
 pub struct WorkerParts {
@@ -162,12 +163,15 @@ fn make(parts: WorkerParts) -> Result<(Arc<Node>, LeftBehind), StartError> {
     let artifacts = ArtifactCache::open(directory, limit_bytes, Arc::clone(&report))
         .map_err(failed("open the cache of executables", &places.artifacts))?;
     let capacity = capacity(&settings);
+    let may_switch = runtime.abilities().users;
+    let users = may_switch.then(|| Users::of(identity.node_id, settings.first_user_id)).flatten();
     let node = Arc::new(Node {
         table: std::sync::Mutex::new(Table::new(capacity)),
         settings,
         identity,
         places,
         runtime,
+        users,
         door: report,
         clock,
         relay,

@@ -47,13 +47,21 @@ impl WorkerDoorClient {
 impl WorkerDoor for WorkerDoorClient {
     async fn launch(&self, request: proto::LaunchRequest) -> Result<proto::LaunchReply, DoorError> {
         let mut calls = self.calls().await?;
-        answered(&self.address, calls.launch(request)).await
+        unproven(answered(&self.address, calls.launch(request)).await)
     }
 
     async fn stop(&self, request: proto::StopRequest) -> Result<proto::StopReply, DoorError> {
         let mut calls = self.calls().await?;
-        answered(&self.address, calls.stop(request)).await
+        unproven(answered(&self.address, calls.stop(request)).await)
     }
+}
+
+/// Once a launch or a stop has left, no status says that it did nothing: a worker refuses in its reply.
+fn unproven<T>(result: Result<T, DoorError>) -> Result<T, DoorError> {
+    result.map_err(|error| match error {
+        DoorError::Refused { address, why } => DoorError::Unknown { address, why },
+        error @ (DoorError::NotSent { .. } | DoorError::Unknown { .. }) => error,
+    })
 }
 
 /// The report doors of several servers. A server that can't be reached is passed over; after a call without an

@@ -156,10 +156,9 @@ pub(crate) async fn launched(
     }
 }
 
-/// An attempt of an earlier worker, from where it stands to its end.
+/// An attempt of an earlier worker, from where it stands to its end. The relay knows it already.
 pub(crate) async fn adopted(node: Arc<Node>, found: Found, place: Place) {
     let Found { attempt, plan, directory, artifact } = found;
-    node.relay.reopen(attempt, plan.log.path.clone(), place.nudges);
     let mut keeper = Keeper {
         node,
         attempt,

@@ -20,6 +20,7 @@ const CLEAR_ROUNDS: u32 = 6;
 const STARTED_RENEWS: Duration = Duration::from_secs(1);
 
 /// How watching came to its end.
+#[expect(clippy::large_enum_variant, reason = "made once an attempt and taken apart at once")]
 pub(super) enum Watched {
     /// It is over; the connection is there when the sidecar waits for the acknowledgement.
     Over(Over, Option<Connection>),

@@ -69,7 +69,7 @@ impl Batch {
                     return;
                 }
                 if let Some(tail) = item.tail.as_mut().filter(|tail| tail.has_more(item.file_bytes)) {
-                    item.chunks = tail.read(left.min(ATTEMPT_LOG_BYTES));
+                    item.chunks = tail.read(item.file_bytes, left.min(ATTEMPT_LOG_BYTES));
                     let bytes: usize = item.chunks.iter().map(|chunk| chunk.data.len()).sum();
                     left = left.saturating_sub(bytes);
                 }

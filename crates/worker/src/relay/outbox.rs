@@ -173,7 +173,6 @@ impl Outbox {
         let Some(entry) = self.entries.get_mut(&lease_id) else { return };
         if file_bytes > entry.file_bytes {
             entry.file_bytes = file_bytes;
-            entry.tail.iter_mut().for_each(Tail::grew);
             self.queue(lease_id, Queued::ForLogs);
         }
     }
@@ -185,7 +184,6 @@ impl Outbox {
         entry.end = end.map_or(End::Answered, End::Pending);
         entry.file_bytes = file_bytes.unwrap_or(u64::MAX);
         entry.log_is_final = true;
-        entry.tail.iter_mut().for_each(Tail::grew);
         self.queue(lease_id, Queued::ForReports);
     }
 

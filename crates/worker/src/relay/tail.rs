@@ -56,8 +56,8 @@ pub(super) struct Tail {
     confirmed: Position,
     /// The report door has each stream up to here.
     taken: [u64; 2],
-    /// The last look found nothing more.
-    at_end: bool,
+    /// The file was said to have this many bytes when a look found no further record.
+    dry_at: Option<u64>,
     setbacks: u32,
     delays: u32,
     given_up: bool,
@@ -80,7 +80,7 @@ impl Tail {
             position: Position::default(),
             confirmed: Position::default(),
             taken: [0; 2],
-            at_end: false,
+            dry_at: None,
             setbacks: 0,
             delays: 0,
             given_up: false,
@@ -102,14 +102,9 @@ impl Tail {
         &self.path
     }
 
-    /// The file grew.
-    pub(super) fn grew(&mut self) {
-        self.at_end = false;
-    }
-
     /// Whether a file of `file_bytes` has more than was read.
     pub(super) fn has_more(&self, file_bytes: u64) -> bool {
-        !self.given_up && !self.at_end && self.position.file < file_bytes
+        !self.given_up && self.position.file < file_bytes && self.dry_at != Some(file_bytes)
     }
 
     /// Whether all of a file of `file_bytes` was read and taken.
@@ -122,30 +117,38 @@ impl Tail {
         self.delays
     }
 
-    /// The next chunks, `budget_bytes` or a little more. A file that is not there or damaged ends there.
-    pub(super) fn read(&mut self, budget_bytes: usize) -> Vec<Chunk> {
+    /// The next chunks of a file of `file_bytes`, `budget_bytes` or a little more. A file that is not there or damaged
+    /// ends there.
+    pub(super) fn read(&mut self, file_bytes: u64, budget_bytes: usize) -> Vec<Chunk> {
         let mut gathered = Gathered::default();
-        if let Err(error) = self.read_into(&mut gathered, budget_bytes) {
-            self.at_end = true;
-            if error.kind() != ErrorKind::NotFound || self.position.file > 0 {
-                let path = self.path.display();
-                tracing::warn!(error = &error as &dyn std::error::Error, %path, "a log can't be read further");
+        match self.read_into(&mut gathered, budget_bytes) {
+            Ok(Reached::Budget) => {}
+            Ok(Reached::End) => self.dry_at = Some(file_bytes),
+            Err(error) => {
+                self.dry_at = Some(file_bytes);
+                self.note_unreadable(&error);
             }
         }
         gathered.chunks.into_iter().map(Draft::finish).collect()
     }
 
-    fn read_into(&mut self, gathered: &mut Gathered, budget_bytes: usize) -> io::Result<()> {
+    fn note_unreadable(&self, error: &io::Error) {
+        if error.kind() != ErrorKind::NotFound || self.position.file > 0 {
+            let path = self.path.display();
+            tracing::warn!(error = error as &dyn std::error::Error, %path, "a log can't be read further");
+        }
+    }
+
+    fn read_into(&mut self, gathered: &mut Gathered, budget_bytes: usize) -> io::Result<Reached> {
         let mut reader = LogReader::open(&self.path, self.position.file)?;
         while gathered.bytes < budget_bytes {
             let records = reader.next_batch()?;
             if records.is_empty() {
-                self.at_end = true;
-                return Ok(());
+                return Ok(Reached::End);
             }
             for record in records {
                 if gathered.bytes >= budget_bytes {
-                    return Ok(());
+                    return Ok(Reached::Budget);
                 }
                 let at = &mut self.position.streams[index(record.stream)];
                 gathered.add(&record, *at, self.taken[index(record.stream)]);
@@ -153,14 +156,14 @@ impl Tail {
                 self.position.file = record.end_offset;
             }
         }
-        Ok(())
+        Ok(Reached::Budget)
     }
 
     /// The call with the last chunks has no answer: they are read again.
     pub(super) fn rewind(&mut self) {
         self.unsure |= self.position != self.confirmed;
         self.position = self.confirmed;
-        self.at_end = false;
+        self.dry_at = None;
     }
 
     /// What became of the chunks that [`Tail::read`] gave, in order.
@@ -195,6 +198,11 @@ impl Tail {
         tracing::info!(path = %self.path.display(), why, "the rest of a log is not delivered");
         self.given_up = true;
     }
+}
+
+enum Reached {
+    Budget,
+    End,
 }
 
 #[derive(Default)]
@@ -268,11 +276,10 @@ mod tests {
             let mut file = OpenOptions::new().append(true).create(true).open(&self.path).unwrap();
             file.write_all(&jobyard_handoff::log::header(7, stream, text.len())).unwrap();
             file.write_all(text.as_bytes()).unwrap();
-            self.tail.grew();
         }
 
         fn read(&mut self) -> Vec<(Stream, u64, String)> {
-            let chunks = self.tail.read(1 << 20).into_iter();
+            let chunks = self.tail.read(u64::MAX, 1 << 20).into_iter();
             chunks
                 .map(|chunk| (chunk.stream, chunk.from, String::from_utf8(chunk.data.to_vec()).unwrap()))
                 .collect()
@@ -313,6 +320,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_file_grew_during_a_call_is_not_missed() {
+        let mut world = World::new();
+        world.write(Stdout, "abc");
+        let file_bytes = std::fs::metadata(&world.path).unwrap().len();
+        assert_eq!(world.tail.read(file_bytes, 1 << 20).len(), 1);
+        assert!(!world.tail.has_more(file_bytes));
+        world.tail.settle([(Stdout, Taken::End(3))]);
+        assert!(world.tail.has_more(file_bytes + 1));
+    }
+
+    #[test]
     fn a_door_that_never_takes_anything_is_given_up_on() {
         let mut world = World::new();
         world.write(Stdout, "abc");
@@ -342,7 +360,7 @@ mod tests {
             world.write(Stdout, "o");
             world.write(Stderr, "e");
         }
-        let chunks = world.tail.read(500);
+        let chunks = world.tail.read(u64::MAX, 500);
         assert_eq!(chunks.iter().map(|chunk| chunk.data.len()).sum::<usize>(), 500);
         assert_eq!(chunks.len(), MANY_CHUNKS);
         for stream in [Stdout, Stderr] {

@@ -68,14 +68,12 @@ async fn a_large_log_arrives_whole_and_before_its_outcome() {
     let script = "i=0; while [ $i -lt 12 ]; do head -c 1000000 /dev/zero | tr '\\0' x; echo $i; echo e$i >&2; i=$((i+1)); done";
     let lease_id = running.run(shell(script)).await;
     assert_eq!(world.desk.facts_of(lease_id).await.exit, Exit::Code(0));
-    let heard = world.desk.heard();
-    let [stdout, stderr] = &heard.logs_at_end[&lease_id];
+    let [stdout, stderr] = world.desk.heard().logs_at_end[&lease_id].clone();
     assert_eq!(stdout.len(), 12_000_000 + 10 * 2 + 2 * 3);
     assert!(stdout.ends_with(b"x11\n"));
     let mut expected = String::new();
     (0..12).for_each(|number| writeln!(expected, "e{number}").unwrap());
     assert_eq!(stderr, expected.as_bytes());
-    drop(heard);
     world.close(running).await;
 }
 

@@ -102,11 +102,7 @@ async fn refusals_say_what_they_are() {
     let foreign = running.worker.launch(request).await.unwrap();
     assert_eq!(foreign.answers[0].verdict(), LaunchVerdict::WrongSession);
 
-    let held: Vec<_> = (0..3)
-        .map(|_| shell("read line"))
-        .map(|wanted| proto::Launch { stop_grace_ms: 0, ..wanted })
-        .collect();
-    let held = vec![shell("exec sleep 600"), shell("exec sleep 600"), held[0].clone()];
+    let held = vec![shell("exec sleep 600"), shell("exec sleep 600"), launch(&["/bin/true"])];
     let answers = running.launch(held.clone()).await;
     let verdicts: Vec<_> = answers.iter().map(proto::LaunchAnswer::verdict).collect();
     assert_eq!(verdicts, [LaunchVerdict::Accepted, LaunchVerdict::Accepted, LaunchVerdict::Full]);
@@ -155,8 +151,8 @@ async fn an_exclusive_attempt_starts_only_when_its_acceptance_is_acknowledged() 
     world.desk.set(|heard| heard.down = true);
     let started = world.path("started");
     let script = format!("echo > {}", started.display());
-    let directory = std::fs::Permissions::from(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    std::fs::set_permissions(world.root.path(), directory).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(world.root.path(), open).unwrap();
     let exclusive = running.run(proto::Launch { exclusive: true, ..shell(&script) }).await;
     // Another one, launched later, runs and ends meanwhile: its end lies on disk.
     let other = running.run(launch(&["/bin/true"])).await;

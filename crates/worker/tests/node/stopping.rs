@@ -56,7 +56,9 @@ async fn what_is_wanted_comes_with_the_answers() {
     let running = world.start().await;
     let wanted = shell("exec sleep 600");
     let lease_id = convert::lease_id(&wanted.lease_id).unwrap();
-    world.desk.set(|heard| drop(heard.intents.insert(lease_id, 1)));
+    world.desk.set(|heard| {
+        heard.intents.insert(lease_id, 1);
+    });
     running.run(wanted).await;
     assert_eq!(world.desk.facts_of(lease_id).await.ended_by, EndedBy::Stop);
     world.close(running).await;
@@ -69,7 +71,9 @@ async fn a_lease_that_is_not_ours_any_more_is_stopped_and_not_reported() {
     let seconds = odd_seconds();
     let wanted = shell(&format!("exec sleep {seconds}"));
     let lease_id = convert::lease_id(&wanted.lease_id).unwrap();
-    world.desk.set(|heard| drop(heard.stale.insert(lease_id)));
+    world.desk.set(|heard| {
+        heard.stale.insert(lease_id);
+    });
     running.run(wanted).await;
     until("nothing of it left", || running.worker.attempts() == 0).await;
     assert!(processes_with(&seconds).is_empty());

@@ -14,7 +14,7 @@ use futures_util::stream::BoxStream;
 use jobyard_api::doors::{DoorError, ReportDoor, WorkerDoor};
 use jobyard_api::grpc::convert::{self, AttemptReport, Said};
 use jobyard_api::proto::{self, LaunchVerdict, LogVerdict, NodeVerdict, ReportVerdict, StopVerdict};
-use jobyard_model::{ArtifactHash, AttemptEnd, Clock, Exit, ExitFacts, JobId, LeaseId, Timestamp};
+use jobyard_model::{ArtifactHash, AttemptEnd, Clock, ExitFacts, JobId, LeaseId, Timestamp};
 use jobyard_worker::{HandedOver, StartError, Worker, WorkerParts, WorkerSettings};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -291,8 +291,7 @@ impl World {
         until("all attempts cleared away", || running.worker.attempts() == 0).await;
         assert_eq!(running.stop().await.attempts, 0);
         for empty in ["state/a", "task/work", "data/logs", "data/spool"] {
-            let names = names_in(&self.path(empty));
-            assert!(names.is_empty(), "{empty} holds {names:?}");
+            until(&format!("{empty} to be empty"), || names_in(&self.path(empty)).is_empty()).await;
         }
     }
 }
