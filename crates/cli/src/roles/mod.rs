@@ -15,6 +15,7 @@ mod up;
 mod worker;
 
 use std::future::Future;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -94,7 +95,10 @@ pub(crate) fn block_on<T>(
     let filter = tracing_subscriber::EnvFilter::try_from_env("JOBYARD_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     // A second call in one process (there is none) would keep the first's logging.
-    let _kept = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let coloured =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured);
+    let _kept = log.with_writer(std::io::stderr).try_init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
