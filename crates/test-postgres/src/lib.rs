@@ -19,11 +19,13 @@ use tempfile::TempDir;
 /// How long the server may take to accept connections, recovery after a crash included.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Stops the server (`-m immediate`) when its stdin closes; ends when the server does.
-const WATCH: &str = r#"exec 3<&0
+/// Stops the server (`-m immediate`) when its stdin closes; ends when the server does. What is left of a starter that
+/// was killed is removed.
+const WATCH: &str = r##"exec 3<&0
 "$@" 3<&- >>server.log 2>&1 & server=$!
 (cat <&3 >/dev/null; kill -QUIT $server) 2>/dev/null & watch=$!
-wait $server; kill $watch 2>/dev/null"#;
+wait $server; kill $watch 2>/dev/null
+[ -d /proc/$PPID ] || rm -rf "$PWD""##;
 
 /// A running, or stopped, cluster.
 #[derive(Debug)]

@@ -38,7 +38,7 @@ macro_rules! events {
             horizon!(),
             ", event.transaction, event.number, event.at_ms, event.job_id, event.attempt, event.who, event.from_,
             event.to_, event.why,
-            $4::jsonb IS NULL OR EXISTS (SELECT 1 FROM job WHERE job.id = event.job_id AND job.spec @> $4)
+            $4::jsonb IS NULL OR EXISTS (SELECT 1 FROM job WHERE job.id = event.job_id AND job.spec::jsonb @> $4)
             FROM ends LEFT JOIN LATERAL (
               SELECT * FROM event e WHERE ",
             $of,

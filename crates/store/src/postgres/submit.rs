@@ -39,7 +39,7 @@ const INSERT_KEYS: &str = "INSERT INTO idempotency (owner_id, key, hash, job_id,
     AS new(owner_id, key, hash, job_id, created_ms) ORDER BY owner_id, key";
 const INSERT_JOBS: &str = "INSERT INTO job (id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms,
     idempotency_key, spec)
-  SELECT id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec::jsonb
+  SELECT id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec::json
   FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::text[], $6::smallint[], $7::text[], $8::bigint[],
     $9::text[], $10::text[])
     AS new(id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec)";

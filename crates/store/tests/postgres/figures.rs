@@ -1,5 +1,5 @@
-//! Figures, printed and never judged: `cargo nextest run -p jobyard-store --test postgres --run-ignored only
-//! --no-capture figures`, on a quiet machine.
+//! Figures, printed and never judged: `cargo test --release -p jobyard-store --test postgres -- --ignored --nocapture
+//! figures`, on a quiet machine. `JOBYARD_FIGURES_WAITING` is how many jobs wait, 1,000,000 unless set.
 
 #![expect(clippy::print_stdout, reason = "figures are printed")]
 
@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jobyard_model::{JobSpec, Priority, Resources, Status};
-use jobyard_store::{JobQuery, PostgresConfig, PostgresStore, Report, Store};
+use jobyard_store::{JobQuery, PostgresConfig, PostgresStore, Report};
 
 use super::conformance::World;
 use super::conformance::world::{ann, exit, item, new_job, spec};
 use super::{OnServer, server};
 
-const WAITING: usize = 1_000_000;
+fn waiting() -> usize {
+    std::env::var("JOBYARD_FIGURES_WAITING").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
+}
 
 fn varied(number: usize) -> JobSpec {
     JobSpec {
@@ -65,7 +67,7 @@ async fn cycles(world: &World, node: &super::conformance::world::Node, cycles: u
 async fn figures() {
     let world = open().await;
     let node = world.node().await;
-    for waiting in [1_000, WAITING] {
+    for waiting in [1_000, waiting()] {
         let begun = Instant::now();
         for start in (0..waiting).step_by(10_000) {
             let jobs = (start..waiting.min(start + 10_000)).map(|number| new_job(varied(number))).collect();

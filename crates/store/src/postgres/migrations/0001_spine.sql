@@ -43,7 +43,8 @@ CREATE TABLE shape (
 
 -- Jobs --------------------------------------------------------------------------------------------------------------
 
--- What was submitted: written once, never updated. `spec` is the JSON of model::JobSpec.
+-- What was submitted: written once, never updated. `spec` is the JSON of model::JobSpec; not jsonb, since it is
+-- written and read whole far more often than looked into.
 CREATE TABLE job (
   id uuid PRIMARY KEY,
   owner_id int NOT NULL,
@@ -54,7 +55,7 @@ CREATE TABLE job (
   submitted_by text NOT NULL,
   created_ms bigint NOT NULL,
   idempotency_key text,
-  spec jsonb NOT NULL
+  spec json NOT NULL
 );
 CREATE INDEX job_owner ON job (owner_id, id);
 CREATE INDEX job_key ON job (idempotency_key) WHERE idempotency_key IS NOT NULL;
@@ -321,8 +322,8 @@ $$ SELECT count(*) FROM (SELECT 1 FROM job_live WHERE owner_id = owner LIMIT bou
 CREATE VIEW job_table AS
 SELECT job.id,
        owner.name AS owner_id,
-       CASE WHEN job.spec -> 'binary' ? 'artifact' THEN 'sha256:' || (job.spec -> 'binary' ->> 'artifact')
-            WHEN job.spec -> 'binary' ? 'file' THEN 'file://' || (job.spec -> 'binary' ->> 'file') END AS binary_url,
+       coalesce('sha256:' || (job.spec -> 'binary' ->> 'artifact'), 'file://' || (job.spec -> 'binary' ->> 'file'))
+         AS binary_url,
        job.spec ->> 'input_path' AS input_path,
        job.spec ->> 'output_path' AS output_path,
        to_timestamp(job.created_ms / 1000.0) AS created_time,
