@@ -26,7 +26,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// Pure rooms: no async, no I/O, no clock, no randomness.
 const PURE: &[&str] = &["model", "scheduler"];
-const IMPURE_DEPENDENCIES: &[&str] = &["tokio", "async-trait", "rand", "jiff", "rustix", "futures-util", "tracing"];
+const IMPURE_DEPENDENCIES: &[&str] =
+    &["tokio", "async-trait", "rand", "jiff", "rustix", "futures-util", "tracing"];
 
 /// How many of the longest files are listed.
 const LEDGER_LENGTH: usize = 12;
@@ -43,7 +44,8 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 fn crate_names() -> Result<BTreeSet<String>, String> {
-    let entries = fs::read_dir(shell::root().join("crates")).map_err(|error| format!("reading crates/: {error}"))?;
+    let entries =
+        fs::read_dir(shell::root().join("crates")).map_err(|error| format!("reading crates/: {error}"))?;
     let mut names = BTreeSet::new();
     for entry in entries {
         let entry = entry.map_err(|error| format!("reading crates/: {error}"))?;
@@ -103,7 +105,8 @@ fn print_ledger() -> Result<(), String> {
     }
     let mut lengths = Vec::new();
     for file in files {
-        let text = fs::read_to_string(&file).map_err(|error| format!("reading {}: {error}", file.display()))?;
+        let text =
+            fs::read_to_string(&file).map_err(|error| format!("reading {}: {error}", file.display()))?;
         lengths.push((text.lines().count(), file));
     }
     lengths.sort_by(|left, right| right.cmp(left));

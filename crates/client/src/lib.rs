@@ -45,7 +45,7 @@ mod transport;
 /// What crosses the HTTP API; the same types on both sides.
 pub use jobyard_api::json;
 pub use jobyard_model::ids::TokenId;
-pub use jobyard_model::{ArtifactHash, JobId, NodeId, Outcome, Role, Status, Timestamp};
+pub use jobyard_model::{ArtifactHash, EndedBy, JobId, NodeId, Outcome, Role, Status, Timestamp};
 
 pub use artifacts::{Artifacts, Pushed};
 pub use audit::Audit;

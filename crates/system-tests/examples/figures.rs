@@ -8,7 +8,7 @@
 //! `latency` and `throughput` take `sqlite` or `postgres`; `idle` and `ready` are about `jobyard up`. Uses its own
 //! installation in a temporary folder. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a figure that can't be taken is no figure")]
+#![expect(clippy::unwrap_used, reason = "a figure that can't be taken is no figure")]
 #![expect(clippy::disallowed_methods, reason = "compares the wall clock of two processes of one machine")]
 
 use std::process::{Command, Stdio};

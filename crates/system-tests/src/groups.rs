@@ -84,6 +84,6 @@ fn remove(path: &Path) {
 }
 
 fn remove_empty(path: &Path) -> bool {
-    let below = folders(path).iter().fold(true, |empty, child| remove_empty(child) && empty);
+    let below = folders(path).iter().filter(|child| !remove_empty(child)).count() == 0;
     below && (fs::remove_dir(path).is_ok() || !path.exists())
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Yard`] is a running installation: `jobyard up` on SQLite, or one of each role on PostgreSQL. Nobody depends on
 //! this crate. Every process is ended by its id when the yard goes.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test a surprise is a failure")]
+#![expect(clippy::expect_used, reason = "in a test a surprise is a failure")]
 
 mod disk;
 mod groups;

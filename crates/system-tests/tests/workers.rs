@@ -119,7 +119,7 @@ async fn an_exclusive_task_is_gone_before_its_lease_is() {
     yard.start(Role::Server).await;
     let lost = until_over(&client, id, 1).await;
     assert_eq!((lost.outcome, lost.exit_code), (Some(Outcome::Lost), Some(1)), "{lost:?}");
-    assert_eq!(lost.ended_by.map(|by| by.as_str()), Some("lease"));
+    assert_eq!(lost.ended_by, Some(jobyard_client::EndedBy::Lease));
     let job = ended(&client, id).await;
     assert_eq!((job.status, job.platform_failures, job.retry_count), (Status::Success, 1, 0));
 }
