@@ -223,3 +223,43 @@ async fn a_long_path_is_no_obstacle() {
     drop(door);
     served.stop().await;
 }
+
+/// Where the other user's half of the next test finds the socket.
+const SOCKET_VARIABLE: &str = "DOOR_OF_ANOTHER_USER";
+
+#[tokio::test]
+async fn another_user_is_refused() {
+    if let Some(path) = std::env::var_os(SOCKET_VARIABLE) {
+        let refused = registered(&ReportDoorClient::new(vec![path.into()])).await.unwrap_err();
+        assert!(matches!(refused, DoorError::NotSent { .. }), "the listener is not ours either: {refused}");
+        // Not even a client that doesn't look at the listener gets through.
+        let stream = std::os::unix::net::UnixStream::connect(std::env::var_os(SOCKET_VARIABLE).unwrap());
+        let closed = std::io::Read::read(&mut stream.unwrap(), &mut [0; 64]);
+        assert!(matches!(closed, Ok(0)) || closed.is_err(), "{closed:?}");
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        // Only root can be somebody else.
+        return;
+    }
+    let directory = directory();
+    let path = directory.path().join("server.sock");
+    let served = Served::report_door(&path, "server").await;
+    // As wide open as it could be by mistake.
+    let open = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    open(directory.path(), 0o755);
+    open(&path, 0o777);
+    let program = directory.path().join("other");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let other = tokio::process::Command::new(program)
+        .args(["--exact", "another_user_is_refused", "--nocapture"])
+        .env(SOCKET_VARIABLE, &path)
+        .current_dir("/")
+        .uid(65_534)
+        .gid(65_534)
+        .output()
+        .await
+        .unwrap();
+    assert!(other.status.success(), "{}", String::from_utf8_lossy(&other.stderr));
+    served.stop().await;
+}
