@@ -30,6 +30,8 @@ pub(crate) struct Places {
     pub(crate) work: PathBuf,
     /// Executables, named by hash.
     pub(crate) artifacts: PathBuf,
+    /// Directories of ours outside those that were named to us: removed when nothing is left on the node.
+    pub(crate) borrowed: Vec<PathBuf>,
 }
 
 impl Places {
@@ -50,6 +52,7 @@ impl Places {
             spool: data.join("spool"),
             work: task.join("work"),
             artifacts: task.join("artifacts"),
+            borrowed: [&state, &task].into_iter().filter(|path| !is_named(settings, path)).cloned().collect(),
         };
         own_directory(&state, 0o700)?;
         own_directory(&task, 0o711)?;
@@ -77,6 +80,11 @@ impl Places {
         let name = format!("{}.{}.{}.log", attempt.job_id, attempt.number, attempt.lease_id);
         self.logs.join(name)
     }
+}
+
+fn is_named(settings: &WorkerSettings, path: &Path) -> bool {
+    let named = [Some(&settings.data_dir), settings.state_dir.as_ref(), settings.task_dir.as_ref()];
+    named.into_iter().flatten().any(|directory| path.starts_with(directory))
 }
 
 /// Whose log file this is; `None`: not one of ours.

@@ -9,7 +9,7 @@ use jobyard_api::doors::{DoorError, ReportDoor, WorkerDoor};
 use jobyard_api::grpc::convert;
 use jobyard_api::proto::{self, LaunchVerdict, StopVerdict};
 use jobyard_model::{Clock, NodeId, SessionId};
-use jobyard_runtime::NodeRuntime;
+use jobyard_runtime::{NodeRuntime, remove_tree};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -219,14 +219,16 @@ async fn supervise(node: Arc<Node>, stop: CancellationToken, (mut standing, ende
     ended.send_replace(Some(result));
 }
 
-/// Blocks.
+/// A node without attempts is left as it was found, but for its data directory. Blocks.
 fn leave(node: &Node) {
     node.relay.keep_all();
-    if node.table().count() == 0
-        && let Err(error) = node.runtime.tear_down()
-    {
-        // The next worker uses them again.
-        tracing::info!(error = &error as &dyn std::error::Error, "the node's groups stay");
+    if node.table().count() > 0 {
+        return;
+    }
+    let removals = node.places.borrowed.iter().map(|path| remove_tree(path));
+    for error in removals.chain([node.runtime.tear_down()]).filter_map(Result::err) {
+        // The next worker uses it again.
+        tracing::info!(error = &error as &dyn std::error::Error, "something of the node stays");
     }
 }
 

@@ -31,8 +31,10 @@ use crate::table::{Place, Rest};
 pub(crate) enum Nudge {
     /// End the task. Without a grace: the attempt's own.
     Stop { reason: StopReason, grace_ms: Option<u64> },
-    /// The report door took a word that was sent at this time on CLOCK_BOOTTIME.
+    /// The report door took a word that was sent at this time on CLOCK_BOOTTIME: the lease is renewed.
     Renewed { sent_at_boottime_ms: u64 },
+    /// The report door knew that already: the attempt is accepted, and the lease runs as it ran.
+    Known,
     /// The lease is not ours any more.
     Gone,
     /// The end was answered.
@@ -64,7 +66,7 @@ impl Heard {
     fn note(&mut self, nudge: Nudge) {
         match nudge {
             Nudge::Stop { reason, grace_ms } => self.stop = Some((reason, grace_ms)),
-            Nudge::Renewed { .. } => self.accepted = true,
+            Nudge::Renewed { .. } | Nudge::Known => self.accepted = true,
             Nudge::Gone => self.gone = true,
             Nudge::EndAnswered => self.end_answered = true,
             Nudge::LogDelivered => self.log_delivered = true,

@@ -123,7 +123,9 @@ impl Keeper {
                 }
                 watch.connection.say(ToSidecar::Renewed { sent_at_boottime_ms }).await;
             }
-            Nudge::Renewed { .. } | Nudge::EndAnswered | Nudge::LogDelivered => {}
+            // What was said before starts no lease that could be counted from now.
+            Nudge::Known if self.plan.exclusive && !watch.go_is_sent => self.say(Word::Renewed),
+            Nudge::Known | Nudge::Renewed { .. } | Nudge::EndAnswered | Nudge::LogDelivered => {}
         }
     }
 
@@ -147,7 +149,11 @@ impl Keeper {
             let found = self
                 .node
                 .blocking(move || {
-                    let situation = directory.situation(&plan, &boot_id)?;
+                    let situation = match directory.situation(&plan, &boot_id) {
+                        // Somebody took it away under us.
+                        Err(_) if !directory.path().exists() => Situation::Died,
+                        found => found?,
+                    };
                     let stream = matches!(situation, Situation::Alive).then(|| directory.connect());
                     std::io::Result::Ok((situation, stream))
                 })

@@ -346,6 +346,7 @@ impl Outbox {
         for (word, answer) in words {
             match Verdict::of(answer.verdict()) {
                 Verdict::Done => entry.tell(Nudge::Renewed { sent_at_boottime_ms: sent_at_ms }),
+                Verdict::Known => entry.tell(Nudge::Known),
                 Verdict::Gone => entry.tell(Nudge::Gone),
                 Verdict::Later => {
                     entry.words.add(word);
@@ -358,7 +359,7 @@ impl Outbox {
         }
         if let Some(answer) = end {
             match Verdict::of(answer.verdict()) {
-                Verdict::Done | Verdict::Gone => {
+                Verdict::Done | Verdict::Known | Verdict::Gone => {
                     entry.end = End::Answered;
                     entry.tell(Nudge::EndAnswered);
                     if entry.spooled {
@@ -432,6 +433,7 @@ pub(super) fn log_holds_end(tail: &Tail, file_bytes: u64) -> bool {
 
 enum Verdict {
     Done,
+    Known,
     Gone,
     Later,
 }
@@ -440,7 +442,8 @@ impl Verdict {
     /// An answer this version doesn't know is no answer.
     fn of(verdict: ReportVerdict) -> Self {
         match verdict {
-            ReportVerdict::Accepted | ReportVerdict::Already => Self::Done,
+            ReportVerdict::Accepted => Self::Done,
+            ReportVerdict::Already => Self::Known,
             ReportVerdict::Stale | ReportVerdict::Unknown => Self::Gone,
             ReportVerdict::Later | ReportVerdict::Unspecified => Self::Later,
         }

@@ -124,3 +124,17 @@ async fn an_outage_in_the_middle_loses_nothing() {
     world.desk.end_of(quick).await;
     world.close(running).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outcome_whose_answer_is_lost_is_told_again_and_taken_once() {
+    let world = World::new();
+    let running = world.start().await;
+    running.worker.registered().await.unwrap();
+    world.desk.set(|heard| heard.answers_lost = 4);
+    let lease_id = running.run(shell("echo out; exit 4")).await;
+    assert_eq!(world.desk.facts_of(lease_id).await.exit, Exit::Code(4));
+    until("all cleared away", || running.worker.attempts() == 0).await;
+    assert_eq!(world.desk.heard().order.iter().filter(|what| **what == "end").count(), 1);
+    assert_eq!(world.desk.heard().logs[&lease_id][0], b"out\n");
+    world.close(running).await;
+}

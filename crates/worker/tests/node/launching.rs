@@ -168,6 +168,19 @@ async fn an_exclusive_attempt_starts_only_when_its_acceptance_is_acknowledged() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_acceptance_that_was_known_already_starts_no_exclusive_attempt() {
+    let world = World::new();
+    let running = world.start().await;
+    // The first answer is lost: the lease began with a report whose time nobody knows.
+    world.desk.set(|heard| heard.answers_lost = 1);
+    let lease_id = running.run(proto::Launch { exclusive: true, ..launch(&["/bin/true"]) }).await;
+    assert_eq!(world.desk.facts_of(lease_id).await.exit, Exit::Code(0));
+    let said: Vec<Said> = world.desk.heard().reports.iter().map(|(_, said)| said.clone()).collect();
+    assert_eq!(said[..4], [Said::Accepted, Said::Accepted, Said::Renewed, Said::Started], "{said:?}");
+    world.close(running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_at_once_all_end() {
     let world = World::new();
     let running = world.start().await;

@@ -136,3 +136,19 @@ async fn all_can_be_asked_to_leave() {
     assert_eq!(answer.verdict(), LaunchVerdict::Draining);
     world.close(running).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_taken_away_under_a_sidecar_leaves_no_process() {
+    let world = World::new();
+    let running = world.start().await;
+    let seconds = odd_seconds();
+    let lease_id = running.run(shell(&format!("exec sleep {seconds}"))).await;
+    world.desk.started(lease_id).await;
+    let sidecar = sidecars_of(&world)[0];
+    std::fs::remove_dir_all(world.path("state/a/0")).unwrap();
+    kill(sidecar);
+    let end = world.desk.end_of(lease_id).await;
+    assert!(matches!(end, AttemptEnd::Vanished { .. }), "{end:?}");
+    assert!(processes_with(&seconds).is_empty());
+    world.close(running).await;
+}

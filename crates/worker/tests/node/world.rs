@@ -37,6 +37,8 @@ impl Clock for Still {
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) down: bool,
+    /// Reports that are taken and whose answers are lost.
+    pub(crate) answers_lost: u32,
     pub(crate) reports: Vec<(LeaseId, Said)>,
     pub(crate) ends: HashMap<LeaseId, AttemptEnd>,
     /// What of stdout and stderr was there when the end came.
@@ -145,6 +147,8 @@ impl Heard {
     fn take_report(&mut self, report: &proto::Report) -> proto::ReportAnswer {
         let report = AttemptReport::try_from(report).unwrap();
         let lease_id = report.lease_id;
+        let is_step = matches!(report.what, Said::Accepted | Said::Started);
+        let was_said = is_step && self.reports.contains(&(lease_id, report.what.clone()));
         self.reports.push((lease_id, report.what.clone()));
         let verdict = if self.stale.contains(&lease_id) {
             ReportVerdict::Stale
@@ -161,6 +165,7 @@ impl Heard {
                     self.logs_at_end.insert(lease_id, log);
                     ReportVerdict::Accepted
                 }
+                (None, _) if was_said => ReportVerdict::Already,
                 (None, _) => ReportVerdict::Accepted,
             }
         };
@@ -194,10 +199,19 @@ impl ReportDoor for Desk {
     }
 
     async fn report(&self, request: proto::ReportRequest) -> Result<proto::ReportReply, DoorError> {
-        self.answer(|heard| proto::ReportReply {
-            logs: request.logs.iter().map(|chunk| heard.take_log(chunk)).collect(),
-            reports: request.reports.iter().map(|report| heard.take_report(report)).collect(),
-        })
+        let (reply, is_lost) = self.answer(|heard| {
+            let reply = proto::ReportReply {
+                logs: request.logs.iter().map(|chunk| heard.take_log(chunk)).collect(),
+                reports: request.reports.iter().map(|report| heard.take_report(report)).collect(),
+            };
+            let is_lost = heard.answers_lost > 0;
+            heard.answers_lost = heard.answers_lost.saturating_sub(1);
+            (reply, is_lost)
+        })?;
+        if is_lost {
+            return Err(DoorError::Unknown { address: "desk".to_owned(), why: "cut".to_owned() });
+        }
+        Ok(reply)
     }
 
     async fn fetch_artifact(
