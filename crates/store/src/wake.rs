@@ -13,7 +13,7 @@ pub enum WakeTopic {
     Due,
     /// An event was appended.
     Events,
-    /// A log grew.
+    /// A log grew, or is whole since its attempt ended.
     Logs,
 }
 

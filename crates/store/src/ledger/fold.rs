@@ -190,6 +190,8 @@ impl Ledger {
         }
         self.ended.push((job_id, round, ended.clone()));
         self.wakes.add(WakeTopic::Placement);
+        // Its log is whole: who follows it is done.
+        self.wakes.add(WakeTopic::Logs);
     }
 
     /// What is to be written.

@@ -101,6 +101,7 @@ fn a_whole_life_in_one_batch_ends_once() {
     assert_eq!(writes.ends[0].started_ms, Some(NOW.0 + 50));
     assert!(!writes.history[0].end_json.contains("\\u0000") && writes.history[0].end_json.len() < 9_000);
     assert!(writes.nodes[&NODE].reset);
+    assert!(writes.wakes.has(WakeTopic::Placement) && writes.wakes.has(WakeTopic::Logs));
 }
 
 #[test]
