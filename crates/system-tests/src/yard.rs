@@ -244,15 +244,17 @@ impl Yard {
         self.signal(role, Signal::CONT);
     }
 
-    /// The process ids of the sidecars that live.
+    /// The process ids of the sidecars that have an attempt: their working directory is its directory.
     #[must_use]
     pub fn sidecars(&self) -> Vec<u32> {
-        let mut ids = processes_named(&format!("{}/", self.dir().display()));
+        let mut ids = processes_named("jobyard-sidecar");
         let is_sidecar = |id: &u32| {
             let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
             name.trim() == "jobyard-sidecar"
         };
-        ids.retain(is_sidecar);
+        let is_here =
+            |id: &u32| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd.starts_with(self.dir()));
+        ids.retain(|id| is_sidecar(id) && is_here(id));
         ids.sort_unstable();
         ids
     }
@@ -312,6 +314,12 @@ impl Yard {
     /// Starts the stopped PostgreSQL again.
     pub fn start_datastore(&mut self) {
         self.database.as_mut().expect("a yard on PostgreSQL").start_again();
+    }
+
+    /// How PostgreSQL is reached.
+    #[must_use]
+    pub fn database_url(&self) -> String {
+        self.database.as_ref().expect("a yard on PostgreSQL").url()
     }
 
     /// What a statement at a `psql` prompt prints, unaligned and without headings.
@@ -383,8 +391,8 @@ impl Yard {
 impl Drop for Yard {
     fn drop(&mut self) {
         self.processes.clear();
-        // Sidecars outlive their worker by design; those of this yard name its folder.
-        for id in processes_named(&format!("{}/", self.dir().display())) {
+        // Sidecars outlive their worker by design; those of this yard are in its folder.
+        for id in processes_named(&format!("{}/", self.dir().display())).into_iter().chain(self.sidecars()) {
             if let Some(pid) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) {
                 // It may have ended since it was listed.
                 let _gone = rustix::process::kill_process(pid, Signal::KILL);
