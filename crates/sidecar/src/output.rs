@@ -61,6 +61,12 @@ impl Output {
         self.stdout.take(&mut self.log, now_ms, DRAIN_CHUNKS);
         self.stdout.fd = None;
         self.stderr.fd = None;
+        self.log.say_what_is_missing(now_ms, Stream::Stdout);
+    }
+
+    /// Dropped because the disk was full, and the log has no word of it.
+    pub(crate) fn missing_bytes(&self) -> u64 {
+        self.log.missing_bytes
     }
 
     pub(crate) fn stdout_bytes(&self) -> u64 {
@@ -144,7 +150,7 @@ impl Log {
             let line = format!(
                 "\n[jobyard: the log limit of {limit} bytes is reached here; what follows is counted, not kept]\n"
             );
-            let _ = self.write(now_ms, stream, line.as_bytes());
+            let _ = self.write(now_ms, stream, [line.as_bytes(), b""]);
         }
     }
 
@@ -152,16 +158,12 @@ impl Log {
         if bytes.is_empty() {
             return;
         }
-        if self.missing_bytes > 0 {
-            let missing = self.missing_bytes;
-            let line =
-                format!("\n[jobyard: the disk was full; {missing} bytes of output are missing here]\n");
-            if self.write(now_ms, stream, line.as_bytes()).is_ok() {
+        let notice = self.notice();
+        match self.write(now_ms, stream, [notice.as_bytes(), bytes]) {
+            Ok(()) => {
+                self.kept_bytes += bytes.len() as u64;
                 self.missing_bytes = 0;
             }
-        }
-        match self.write(now_ms, stream, bytes) {
-            Ok(()) => self.kept_bytes += bytes.len() as u64,
             Err(_) => {
                 self.missing_bytes += bytes.len() as u64;
                 self.truncated = true;
@@ -169,15 +171,34 @@ impl Log {
         }
     }
 
+    /// Says where the rest is missing. A disk that takes no more output may still take this: it is short, and the last
+    /// page of a file is seldom full.
+    fn say_what_is_missing(&mut self, now_ms: u64, stream: Stream) {
+        let notice = self.notice();
+        if !notice.is_empty() && self.write(now_ms, stream, [notice.as_bytes(), b""]).is_ok() {
+            self.missing_bytes = 0;
+        }
+    }
+
+    fn notice(&self) -> String {
+        match self.missing_bytes {
+            0 => String::new(),
+            missing => {
+                format!("\n[jobyard: the disk was full; {missing} bytes of output are missing here]\n")
+            }
+        }
+    }
+
     /// One whole record, or none of it.
-    fn write(&mut self, now_ms: u64, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, now_ms: u64, stream: Stream, [first, then]: [&[u8]; 2]) -> io::Result<()> {
         let file = match &self.file {
             Some(file) => file,
             None => self.file.insert(create(&self.plan)?),
         };
-        let header = header(now_ms, stream, bytes.len());
-        let whole = HEADER_BYTES + bytes.len();
-        let parts = [IoSlice::new(&header), IoSlice::new(bytes)];
+        let bytes = first.len() + then.len();
+        let header = header(now_ms, stream, bytes);
+        let whole = HEADER_BYTES + bytes;
+        let parts = [IoSlice::new(&header), IoSlice::new(first), IoSlice::new(then)];
         let written =
             rustix::io::retry_on_intr(|| rustix::io::pwritev(file.as_fd(), &parts, self.file_bytes));
         match written {

@@ -15,7 +15,7 @@ impl Sidecar {
             ended_by,
             exit,
             fault: self.fault.clone(),
-            message,
+            message: message.or_else(|| self.missing_output()),
             started_at_ms: self.started.map(|started| started.unix_ms),
             ended_at_ms: now.unix_ms,
             usage: self.usage(now),
@@ -34,6 +34,12 @@ impl Sidecar {
             return (EndedBy::Memory, Some(self.memory_message()));
         }
         (EndedBy::Itself, None)
+    }
+
+    /// What the log could not say itself.
+    fn missing_output(&self) -> Option<String> {
+        let missing = self.output.missing_bytes();
+        (missing > 0).then(|| format!("the disk was full: {missing} bytes of its output are missing"))
     }
 
     fn usage(&self, now: Now) -> Usage {
