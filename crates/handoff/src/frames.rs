@@ -1,7 +1,10 @@
 //! Frames on the connection between worker and sidecar, and how a stream of bytes is cut into them.
 //! No I/O here: either side reads and writes its socket as it likes.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use crate::codec::DecodeError;
 use crate::exit_record::ExitRecord;
@@ -47,8 +50,13 @@ impl StopReason {
 }
 
 /// Worker → sidecar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToSidecar {
+    /// To an idle sidecar: the attempt in this directory is yours. One that has an attempt ignores it.
+    Begin {
+        /// Absolute.
+        directory: PathBuf,
+    },
     /// An exclusive attempt may start: the datastore acknowledged its acceptance, and the report that carried it
     /// was sent at this time on CLOCK_BOOTTIME. It counts as the first renewal.
     Go {
@@ -67,7 +75,7 @@ pub enum ToSidecar {
         /// Until KILL.
         grace_ms: u64,
     },
-    /// The outcome is safe; exit.
+    /// The outcome is safe: be [`FromSidecar::Idle`].
     AckOutcome,
 }
 
@@ -134,6 +142,9 @@ pub enum FromSidecar {
     },
     /// It is over. Repeated on each new connection until acknowledged.
     Ended(Box<ExitRecord>),
+    /// The attempt is acknowledged and its lock is free: `Begin` another, or close the connection, upon which it
+    /// exits. Nothing is said after it until then. (One that can't be used again closes the connection instead.)
+    Idle,
 }
 
 /// Why a connection can't go on.
@@ -174,11 +185,13 @@ mod kind {
     pub(super) const RENEWED: u8 = 2;
     pub(super) const STOP: u8 = 3;
     pub(super) const ACK_OUTCOME: u8 = 4;
+    pub(super) const BEGIN: u8 = 5;
     pub(super) const HELLO: u8 = 65;
     pub(super) const STARTED: u8 = 66;
     pub(super) const HEARTBEAT: u8 = 67;
     pub(super) const LOG_GREW: u8 = 68;
     pub(super) const ENDED: u8 = 69;
+    pub(super) const IDLE: u8 = 70;
 }
 
 fn frame(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
@@ -195,6 +208,14 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     let text = &text[..text.floor_char_boundary(usize::from(u16::MAX) / 4)];
     out.extend_from_slice(&u16::try_from(text.len()).unwrap_or(0).to_le_bytes());
     out.extend_from_slice(text.as_bytes());
+}
+
+/// A path is no longer than the kernel's 4,096 bytes; what is can't be opened, and is cut.
+fn put_path(out: &mut Vec<u8>, path: &Path) {
+    let bytes = path.as_os_str().as_bytes();
+    let bytes = &bytes[..bytes.len().min(usize::from(u16::MAX) / 4)];
+    out.extend_from_slice(&u16::try_from(bytes.len()).unwrap_or(0).to_le_bytes());
+    out.extend_from_slice(bytes);
 }
 
 /// Takes what it needs from the front of a payload; what is left over is ignored.
@@ -219,11 +240,19 @@ impl Payload<'_> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    fn text(&mut self) -> Option<String> {
+    fn bytes(&mut self) -> Option<&[u8]> {
         let (length, rest) = self.0.split_first_chunk::<2>()?;
-        let (text, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+        let (bytes, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         self.0 = rest;
-        std::str::from_utf8(text).ok().map(str::to_owned)
+        Some(bytes)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        std::str::from_utf8(self.bytes()?).ok().map(str::to_owned)
+    }
+
+    fn path(&mut self) -> Option<PathBuf> {
+        Some(OsString::from_vec(self.bytes()?.to_vec()).into())
     }
 }
 
@@ -255,6 +284,7 @@ impl ToSidecar {
                 out.extend_from_slice(&grace_ms.to_le_bytes());
             }),
             Self::AckOutcome => frame(out, kind::ACK_OUTCOME, |_| {}),
+            Self::Begin { directory } => frame(out, kind::BEGIN, |out| put_path(out, directory)),
         }
     }
 }
@@ -271,6 +301,7 @@ impl Incoming for ToSidecar {
                 Self::Stop { reason, grace_ms: payload.u64().ok_or(bad)? }
             }
             kind::ACK_OUTCOME => Self::AckOutcome,
+            kind::BEGIN => Self::Begin { directory: payload.path().ok_or(bad)? },
             _ => return Ok(None),
         }))
     }
@@ -292,6 +323,7 @@ impl FromSidecar {
                 frame(out, kind::LOG_GREW, |out| out.extend_from_slice(&file_bytes.to_le_bytes()));
             }
             Self::Ended(record) => frame(out, kind::ENDED, |out| out.extend_from_slice(&record.encode())),
+            Self::Idle => frame(out, kind::IDLE, |_| {}),
         }
     }
 }
@@ -311,6 +343,7 @@ impl Incoming for FromSidecar {
                 let record = ExitRecord::decode(payload).map_err(FrameError::BadRecord)?;
                 Self::Ended(Box::new(record.ok_or(bad)?))
             }
+            kind::IDLE => Self::Idle,
             _ => return Ok(None),
         }))
     }

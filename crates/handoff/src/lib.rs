@@ -22,8 +22,9 @@
 //! # Launching
 //! 1. Worker: `runtime.prepare(…)` gives an [`ExecPlan`] and its environment.
 //! 2. Worker: [`AttemptDirectory::create`]. An error here (no space) is the refusal `disk_full`.
-//! 3. Worker: `jobyard_runtime::spawn_sidecar(binary, directory)` gives its end of the first connection. (The
-//!    sidecar's end is its standard input; its environment is empty; it makes a session of its own.)
+//! 3. Worker: sends [`ToSidecar::Begin`] to an idle sidecar; `jobyard_runtime::SidecarPool` has one, or starts it.
+//!    (The sidecar's end of this first connection is its standard input; its environment is empty; it makes a session
+//!    of its own. An idle one is nobody's attempt: it holds no lock, and exits when the connection closes.)
 //! 4. Sidecar: locks, listens, sends [`FromSidecar::Hello`]. When the plan is `exclusive` it waits for
 //!    [`ToSidecar::Go`]. Then it decides `started`, starts the task process and sends
 //!    [`FromSidecar::Started`], followed at once by a [`FromSidecar::Heartbeat`].
@@ -31,10 +32,11 @@
 //!    [`ToSidecar::Renewed`] (only exclusive plans need it; harmless otherwise).
 //! 6. The task ends: the sidecar clears the tree, drains the pipes, writes `exit`, sends
 //!    [`FromSidecar::Ended`] and waits for [`ToSidecar::AckOutcome`] (send it when the outcome is safe on the
-//!    worker's disk or accepted), upon which it exits. When the record is in its file and no worker is connected, it exits at
-//!    once: the file is the message. Only when the file could not be written it stays and answers on
+//!    worker's disk or accepted), upon which it lets go of the lock and says [`FromSidecar::Idle`]: a worker that is its
+//!    parent may keep it for another attempt, any other closes the connection. When the record is in its file and no
+//!    worker is connected, it exits at once: the file is the message. Only when the file could not be written it stays and answers on
 //!    `socket` until acknowledged.
-//! 7. Worker: reaps the sidecar, `jobyard_runtime::cleanup(&plan)`, [`AttemptDirectory::remove`].
+//! 7. Worker: gives the sidecar back or reaps it, `jobyard_runtime::cleanup(&plan)`, [`AttemptDirectory::remove`].
 //!
 //! A launch that fails (no such program …) also ends with an [`ExitRecord`]: `fault` is set and
 //! `started_at_ms` is `None`.

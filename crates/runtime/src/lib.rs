@@ -8,13 +8,15 @@
 //!
 //! # Use
 //! ```no_run
-//! # use jobyard_runtime::*; use std::path::Path;
+//! # use jobyard_runtime::*;
 //! # fn example(request: &PrepareRequest<'_>) -> Result<(), Box<dyn std::error::Error>> {
 //! let runtime = NodeRuntime::set_up("n1")?;             // once, at the worker's start
+//! let sidecars = SidecarPool::new("/usr/lib/jobyard/jobyard-sidecar");
 //! let prepared = runtime.prepare(request)?;             // for each attempt
 //! let directory = jobyard_handoff::AttemptDirectory::create("/run/jobyard/a/17", &prepared.plan, &prepared.environment)?;
-//! let sidecar = spawn_sidecar(Path::new("/usr/lib/jobyard/jobyard-sidecar"), &directory)?;
-//! // … frames over sidecar.connection until Ended and AckOutcome; sidecar.process.wait() …
+//! let sidecar = sidecars.begin(&directory)?;
+//! // … frames over sidecar.connection until Ended, AckOutcome, Idle …
+//! let let_go = sidecars.give_back(sidecar);
 //! cleanup(&prepared.plan)?;
 //! directory.remove()?;
 //! # Ok(()) }
@@ -35,4 +37,4 @@ pub use directories::{cleanup, remove_tree};
 pub use node::{NodeRuntime, SetUpError};
 pub use prepare::{PrepareError, PrepareRequest, Prepared, Program, Resources};
 pub use probe::Abilities;
-pub use sidecar::{SpawnedSidecar, spawn_sidecar};
+pub use sidecar::{Sidecar, SidecarPool};

@@ -17,15 +17,14 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 use jobyard_handoff::{
     AttemptDirectory, AttemptIdentity, Containment, ExecPlan, FrameBuffer, FromSidecar, LogPlan, StopReason,
     Times, ToSidecar, UserIds,
 };
-use jobyard_runtime::{
-    NodeRuntime, PrepareRequest, Program, Resources, SpawnedSidecar, cleanup, spawn_sidecar,
-};
+use jobyard_runtime::{NodeRuntime, PrepareRequest, Program, Resources, Sidecar, SidecarPool, cleanup};
 
 const ROUNDS: u32 = 1_000;
 const LATENCY_ROUNDS: u32 = 100;
@@ -33,14 +32,15 @@ const MANY: u32 = 500;
 
 struct Bench {
     runtime: NodeRuntime,
-    sidecar: PathBuf,
+    sidecars: Arc<SidecarPool>,
     root: PathBuf,
 }
 
 struct Started {
     plan: ExecPlan,
     directory: AttemptDirectory,
-    sidecar: SpawnedSidecar,
+    sidecar: Sidecar,
+    sidecars: Arc<SidecarPool>,
     frames: FrameBuffer,
 }
 
@@ -52,7 +52,7 @@ fn main() {
     println!("{:?}", runtime.abilities());
     let bare = runtime.clone().with_containment(Containment::Subreaper);
     raw_spawns();
-    let bench = Bench { runtime, sidecar: sidecar.clone(), root: root.clone() };
+    let bench = Bench { runtime, sidecars: Arc::new(SidecarPool::new(&sidecar)), root: root.clone() };
     if std::env::args().nth(2).is_some_and(|part| part == "memory") {
         bench.memory();
         bench.runtime.tear_down().unwrap();
@@ -63,7 +63,7 @@ fn main() {
     bench.one_after_the_other("with groups");
     bench.two_at_a_time();
     bench.memory();
-    let bench = Bench { runtime: bare, sidecar, root: root.clone() };
+    let bench = Bench { runtime: bare, sidecars: bench.sidecars, root: root.clone() };
     bench.latency("without groups");
     bench.one_after_the_other("without groups");
     bench.two_at_a_time();
@@ -122,8 +122,9 @@ impl Bench {
         let prepared = self.prepare(number, words);
         let path = self.root.join(format!("d{number}"));
         let directory = AttemptDirectory::create(path, &prepared.plan, &prepared.environment).unwrap();
-        let sidecar = spawn_sidecar(&self.sidecar, &directory).unwrap();
-        Started { plan: prepared.plan, directory, sidecar, frames: FrameBuffer::default() }
+        let sidecar = self.sidecars.begin(&directory).unwrap();
+        let sidecars = Arc::clone(&self.sidecars);
+        Started { plan: prepared.plan, directory, sidecar, sidecars, frames: FrameBuffer::default() }
     }
 
     fn parts(&self) {
@@ -241,21 +242,24 @@ impl Started {
         }
     }
 
-    fn say(&mut self, frame: ToSidecar) {
+    fn say(&mut self, frame: &ToSidecar) {
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
         self.sidecar.connection.write_all(&bytes).unwrap();
     }
 
     fn stop(mut self) {
-        self.say(ToSidecar::Stop { reason: StopReason::Stop, grace_ms: 0 });
+        self.say(&ToSidecar::Stop { reason: StopReason::Stop, grace_ms: 0 });
         self.finish();
     }
 
     fn finish(mut self) {
         self.until(|frame| matches!(frame, FromSidecar::Ended(_)));
-        self.say(ToSidecar::AckOutcome);
-        assert!(self.sidecar.process.wait().unwrap().success());
+        self.say(&ToSidecar::AckOutcome);
+        self.until(|frame| matches!(frame, FromSidecar::Idle));
+        if let Some(mut let_go) = self.sidecars.give_back(self.sidecar) {
+            assert!(let_go.wait().unwrap().success());
+        }
         cleanup(&self.plan).unwrap();
         self.directory.remove().unwrap();
     }

@@ -1,9 +1,9 @@
-//! `jobyard-sidecar DIRECTORY`: one attempt from its start to its exit record, beside the task process.
+//! `jobyard-sidecar`: one attempt from its start to its exit record, beside the task process; then perhaps another.
 //!
-//! Owns: the attempt's lock, its task process and everything below it, its pipes and its log file. Never: a
+//! Owns: its attempt's lock, its task process and everything below it, its pipes and its log file. Never: a
 //! database, a network beyond one local socket, a thread, a decision about the job.
-//! Invariant: it depends on nothing of the worker after its first instruction. Standard input is the first
-//! connection; the directory is the only argument; the environment is not looked at.
+//! Invariant: from `Begin` on it depends on nothing of the worker; before that it is nobody's attempt, and ends with
+//! its connection. Standard input is that first connection; neither arguments nor the environment are looked at.
 
 #![cfg_attr(not(test), no_main)]
 
@@ -12,6 +12,7 @@ mod connection;
 #[expect(unsafe_code, reason = "fork, execve and a few system calls that std and rustix do not have")]
 mod exec;
 mod faults;
+mod idle;
 mod memory;
 mod output;
 mod sidecar;
@@ -21,11 +22,12 @@ mod tree;
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use jobyard_handoff::{AttemptDirectory, EndedBy, ExitRecord};
 
 use crate::connection::Connection;
-use crate::exec::SignalQueue;
+use crate::idle::{Idle, Link};
 use crate::sidecar::Sidecar;
 
 /// How often and how long a starting sidecar tries for its lock: a worker that looks whether it is held takes it
@@ -39,32 +41,31 @@ fn main() {
     std::process::exit(run());
 }
 
-/// The exit code. 1: nothing was started, and nothing will be.
+/// The exit code. 1: of the last attempt nothing was started, and nothing will be.
 fn run() -> i32 {
     exec::close_inherited();
-    match start() {
-        Some(sidecar) => {
-            sidecar.run();
-            0
+    // The session is ours so that neither a terminal nor the worker's service manager ends us along with the worker.
+    let _ = rustix::process::setsid();
+    let Some(mut idle) = first_connection().and_then(Idle::new) else { return 1 };
+    while let Some((path, link)) = idle.wait() {
+        let Some(sidecar) = start(&path, link) else { return 1 };
+        match sidecar.run() {
+            Some(link) => idle = Idle::again(link),
+            None => return 0,
         }
-        None => 1,
     }
+    0
 }
 
 /// Takes possession of the directory. `None`: nothing was started and nothing will be; the free lock says so.
-fn start() -> Option<Sidecar> {
-    let path = std::env::args_os().nth(1)?;
-    // From here on the directory has a short name, whatever it was called. The session is ours so that neither
-    // a terminal nor the worker's service manager ends us along with the worker.
-    rustix::process::chdir(&path).ok()?;
-    let _ = rustix::process::setsid();
+fn start(path: &Path, link: Link) -> Option<Sidecar> {
+    // From here on the directory has a short name, whatever it was called.
+    rustix::process::chdir(path).ok()?;
     let directory = AttemptDirectory::at(".");
     let lock = take_lock(&directory)?;
-    let signals = SignalQueue::install().ok()?;
-    let connection = first_connection();
     let listener = directory.listen().ok()?;
     match directory.plan() {
-        Ok(plan) => Some(Sidecar::new(directory, lock, plan, (listener, signals, connection))),
+        Ok(plan) => Some(Sidecar::new((directory, lock), plan, listener, link)),
         Err(error) => {
             let mut record = ExitRecord::new(EndedBy::Itself, clock::now().unix_ms);
             record.fault = Some(faults::unreadable(&error));
@@ -86,7 +87,7 @@ fn take_lock(directory: &AttemptDirectory) -> Option<File> {
     None
 }
 
-/// Standard input, when it is a socket; then standard input is closed for what comes after us.
+/// Standard input, which must be a socket; then standard input is closed for what comes after us.
 fn first_connection() -> Option<Connection> {
     let stdin = rustix::stdio::stdin();
     let is_socket = rustix::net::sockopt::socket_type(stdin).is_ok();

@@ -41,8 +41,13 @@ impl Connection {
         }
     }
 
+    /// Gives the socket back, still in nonblocking mode; every frame was read.
+    pub(crate) fn into_inner(self) -> io::Result<BlockingStream> {
+        self.stream.into_std()
+    }
+
     /// Sends a frame. That the other side is gone is noticed by reading.
-    pub(crate) async fn say(&mut self, frame: ToSidecar) {
+    pub(crate) async fn say(&mut self, frame: &ToSidecar) {
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
         let _ = self.stream.write_all(&bytes).await;

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jobyard_api::doors::ReportDoor;
 use jobyard_handoff::LogPlan;
 use jobyard_model::{Clock, Resources};
-use jobyard_runtime::{NodeRuntime, PrepareError, PrepareRequest, Prepared, Program};
+use jobyard_runtime::{NodeRuntime, PrepareError, PrepareRequest, Prepared, Program, SidecarPool};
 use rustix::time::{ClockId, clock_gettime};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -32,6 +32,9 @@ pub(crate) struct Node {
     pub(crate) identity: Arc<Identity>,
     pub(crate) places: Places,
     pub(crate) runtime: NodeRuntime,
+    pub(crate) sidecars: SidecarPool,
+    /// A sidecar was taken into use: there may be too few that are idle.
+    pub(crate) sidecar_taken: Notify,
     /// `None`: attempts run as this user.
     pub(crate) users: Option<Users>,
     pub(crate) door: Arc<dyn ReportDoor>,

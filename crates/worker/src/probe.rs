@@ -8,7 +8,7 @@ use jobyard_handoff::{
     AttemptDirectory, EndedBy, ExecPlan, ExitRecord, FromSidecar, TaskExit, Times, ToSidecar,
 };
 use jobyard_model::{JobId, LeaseId, Resources};
-use jobyard_runtime::{SpawnedSidecar, spawn_sidecar};
+use jobyard_runtime::Sidecar;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -35,7 +35,7 @@ async fn run(node: &Arc<Node>, slot: u32) -> (Result<(), String>, Rest) {
     let maker = Arc::clone(node);
     let made = node.blocking(move || make(&maker, slot)).await;
     let Some(made) = made else { return (Err("the worker ends".to_owned()), Rest::Something) };
-    let (plan, directory, SpawnedSidecar { process, connection }) = match made {
+    let (plan, directory, Sidecar { process, connection }) = match made {
         Ok(made) => made,
         Err(why) => return (Err(why), Rest::Something),
     };
@@ -50,14 +50,13 @@ async fn run(node: &Arc<Node>, slot: u32) -> (Result<(), String>, Rest) {
     (proven, rest.unwrap_or(Rest::Something))
 }
 
-fn make(node: &Node, slot: u32) -> Result<(ExecPlan, AttemptDirectory, SpawnedSidecar), String> {
+fn make(node: &Node, slot: u32) -> Result<(ExecPlan, AttemptDirectory, Sidecar), String> {
     let order = order();
     let prepared = node.prepare(&order, slot).map_err(|error| error.to_string())?;
     let path = node.places.attempt(slot);
     let directory = AttemptDirectory::create(path, &prepared.plan, &prepared.environment)
         .map_err(|error| error.to_string())?;
-    let sidecar =
-        spawn_sidecar(&node.settings.sidecar_path, &directory).map_err(|error| error.to_string())?;
+    let sidecar = node.sidecars.begin(&directory).map_err(|error| error.to_string())?;
     Ok((prepared.plan, directory, sidecar))
 }
 
@@ -78,9 +77,17 @@ fn order() -> Order {
 async fn end_of(mut connection: Connection) -> Option<Box<ExitRecord>> {
     let mut record = None;
     while let Some(frame) = connection.next().await {
-        if let FromSidecar::Ended(ended) = frame {
-            record = Some(ended);
-            connection.say(ToSidecar::AckOutcome).await;
+        match frame {
+            FromSidecar::Ended(ended) => {
+                record = Some(ended);
+                connection.say(&ToSidecar::AckOutcome).await;
+            }
+            // It leaves when the connection closes, and with it the proof.
+            FromSidecar::Idle => break,
+            FromSidecar::Hello(_)
+            | FromSidecar::Started { .. }
+            | FromSidecar::Heartbeat { .. }
+            | FromSidecar::LogGrew { .. } => {}
         }
     }
     record

@@ -9,9 +9,9 @@ use jobyard_api::doors::{DoorError, ReportDoor, WorkerDoor};
 use jobyard_api::grpc::convert;
 use jobyard_api::proto::{self, LaunchVerdict, StopVerdict};
 use jobyard_model::{Clock, NodeId, SessionId};
-use jobyard_runtime::{NodeRuntime, remove_tree};
-use tokio::sync::{oneshot, watch};
-use tokio::time::timeout;
+use jobyard_runtime::{NodeRuntime, SidecarPool, remove_tree};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -29,6 +29,9 @@ use crate::settings::WorkerSettings;
 use crate::spool::Spool;
 use crate::table::{Admission, REMEMBER_PAST_MS, Table};
 use crate::users::Users;
+
+/// How often sidecars that many attempts needed at once are let go.
+const TRIM_PAUSE: Duration = Duration::from_secs(60);
 
 /// What a worker is started with.
 pub struct WorkerParts {
@@ -79,6 +82,7 @@ impl Worker {
         node.spawn_background(async move { relaying.relay.run().await });
         let (tell, standing) = watch::channel(Standing::Unheard);
         node.spawn_background(heartbeats::run(Arc::clone(&node), tell));
+        node.spawn_background(keep_warm(Arc::clone(&node)));
         let ageing = Arc::clone(&node);
         node.spawn_background(async move {
             loop {
@@ -163,6 +167,7 @@ fn make(parts: WorkerParts) -> Result<(Arc<Node>, LeftBehind), StartError> {
     let artifacts = ArtifactCache::open(directory, limit_bytes, Arc::clone(&report))
         .map_err(failed("open the cache of executables", &places.artifacts))?;
     let capacity = capacity(&settings);
+    let sidecars = SidecarPool::new(&settings.sidecar_path);
     let may_switch = runtime.abilities().users;
     let users = may_switch.then(|| Users::of(identity.node_id, settings.first_user_id)).flatten();
     let node = Arc::new(Node {
@@ -171,6 +176,8 @@ fn make(parts: WorkerParts) -> Result<(Arc<Node>, LeftBehind), StartError> {
         identity,
         places,
         runtime,
+        sidecars,
+        sidecar_taken: Notify::new(),
         users,
         door: report,
         clock,
@@ -185,6 +192,28 @@ fn make(parts: WorkerParts) -> Result<(Arc<Node>, LeftBehind), StartError> {
     });
     let left_behind = look_around(&node, &spool)?;
     Ok((node, left_behind))
+}
+
+/// Keeps some sidecars without an attempt, so that a launch need not wait for one to start. A new one is started when
+/// the task of the one before runs, not in its way.
+async fn keep_warm(node: Arc<Node>) {
+    let mut quiet = tokio::time::interval(TRIM_PAUSE);
+    quiet.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let (filling, is_low) = (Arc::clone(&node), node.sidecars.is_low());
+        if is_low && let Some(Err(error)) = node.blocking(move || filling.sidecars.fill()).await {
+            // A launch that needs one says so of itself.
+            tracing::warn!(error = &error as &dyn std::error::Error, "no sidecar can be kept warm");
+            quiet.tick().await;
+        }
+        tokio::select! {
+            () = node.sidecar_taken.notified() => {}
+            _ = quiet.tick() => {
+                let trimming = Arc::clone(&node);
+                node.blocking(move || trimming.sidecars.trim()).await;
+            }
+        }
+    }
 }
 
 type Endings = (watch::Receiver<Standing>, watch::Sender<Option<Result<HandedOver, WorkerError>>>);
@@ -222,6 +251,7 @@ async fn supervise(node: Arc<Node>, stop: CancellationToken, (mut standing, ende
 /// A node without attempts is left as it was found, but for its data directory. Blocks.
 fn leave(node: &Node) {
     node.relay.keep_all();
+    node.sidecars.close();
     if node.table().count() > 0 {
         return;
     }

@@ -93,6 +93,8 @@ pub(crate) fn to_sidecar() -> Vec<ToSidecar> {
     for reason in [StopReason::Stop, StopReason::Evict, StopReason::Cancel, StopReason::Stale] {
         frames.push(ToSidecar::Stop { reason, grace_ms: 10_000 });
     }
+    let directory = OsString::from_vec(b"/run/not \xff utf-8/17".to_vec()).into();
+    frames.push(ToSidecar::Begin { directory });
     frames
 }
 
@@ -117,6 +119,7 @@ pub(crate) fn from_sidecar() -> Vec<FromSidecar> {
         FromSidecar::LogGrew { file_bytes: 61 },
         FromSidecar::Ended(Box::new(record())),
         FromSidecar::Ended(Box::new(failed_launch())),
+        FromSidecar::Idle,
     ]
 }
 

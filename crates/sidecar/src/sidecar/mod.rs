@@ -18,7 +18,8 @@ use rustix::time::Timespec;
 
 use crate::clock::{self, Now};
 use crate::connection::Connection;
-use crate::exec::SignalQueue;
+use crate::exec::{self, SignalQueue};
+use crate::idle::Link;
 use crate::memory::MemoryWatch;
 use crate::output::Output;
 use crate::task::Task;
@@ -62,7 +63,7 @@ enum Source {
 
 pub(crate) struct Sidecar {
     directory: AttemptDirectory,
-    /// Held as long as we live; nothing else says so.
+    /// Held as long as we watch the attempt; nothing else says so.
     _lock: File,
     listener: UnixListener,
     signals: SignalQueue,
@@ -88,17 +89,17 @@ pub(crate) struct Sidecar {
 
 impl Sidecar {
     pub(crate) fn new(
-        directory: AttemptDirectory,
-        lock: File,
+        (directory, lock): (AttemptDirectory, File),
         plan: ExecPlan,
-        (listener, signals, connection): (UnixListener, SignalQueue, Option<Connection>),
+        listener: UnixListener,
+        link: Link,
     ) -> Self {
         Self {
             directory,
             _lock: lock,
             listener,
-            signals,
-            connection,
+            signals: link.signals,
+            connection: Some(link.connection),
             state: State::Waiting,
             timers: Timers::default(),
             lease: None,
@@ -119,19 +120,18 @@ impl Sidecar {
         }
     }
 
-    /// Until there is nothing left to say.
-    pub(crate) fn run(mut self) {
+    /// Until there is nothing left to say. The answer is what the next attempt needs, when there may be one.
+    pub(crate) fn run(mut self) -> Option<Link> {
         let now = clock::now();
         if self.plan.exclusive {
             // Without a renewal the wait itself is the lease.
             self.lease = Some(Lease::new(&self.plan.times, now.boottime_ms));
         } else if !self.begin(now) {
-            return;
+            return None;
         }
         self.greet();
-        if self.connection.is_none() {
-            self.note_lonely(now);
-        }
+        // What came together with `Begin` is read already and makes nothing ready.
+        self.listen_to_worker(now);
         loop {
             let now = clock::now();
             self.act_on_time(now);
@@ -146,6 +146,18 @@ impl Sidecar {
             }
             self.drop_dead_connection();
         }
+        self.part()
+    }
+
+    /// Lets go of the attempt and its lock. A sidecar is used again only when nothing of this attempt can come up in
+    /// the next one.
+    fn part(self) -> Option<Link> {
+        // Orphans that died at the last moment, whose time is not the next attempt's.
+        while exec::reap_any().is_some() {}
+        let is_clean = self.record.as_ref().is_some_and(|record| record.survivors == 0);
+        let Self { signals, connection, shutting_down, .. } = self;
+        let connection = connection.filter(|_| is_clean && !shutting_down)?;
+        Some(Link { signals, connection })
     }
 
     fn is_done(&self) -> bool {

@@ -90,12 +90,12 @@ impl Sidecar {
             connection.fill();
         }
         while let Some(frame) = self.connection.as_mut().and_then(Connection::next_frame) {
-            self.obey(frame, now);
+            self.obey(&frame, now);
         }
     }
 
-    fn obey(&mut self, frame: ToSidecar, now: Now) {
-        match frame {
+    fn obey(&mut self, frame: &ToSidecar, now: Now) {
+        match *frame {
             ToSidecar::Go { sent_at_boottime_ms } => self.go(sent_at_boottime_ms, now),
             ToSidecar::Renewed { sent_at_boottime_ms } => {
                 // Before Go nothing has been accepted that could be renewed.
@@ -108,6 +108,8 @@ impl Sidecar {
                 self.end(now, grace_ms, Ending { by: EndedBy::Stop, message });
             }
             ToSidecar::AckOutcome => self.acknowledged |= self.record.is_some(),
+            // It has one.
+            ToSidecar::Begin { .. } => {}
         }
     }
 

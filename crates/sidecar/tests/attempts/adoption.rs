@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use jobyard_handoff::{
     AttemptDirectory, Decision, EndedBy, SidecarPhase, Situation, StopReason, TaskExit, ToSidecar,
 };
-use jobyard_runtime::{cleanup, clear_tree, spawn_sidecar};
+use jobyard_runtime::{cleanup, clear_tree};
 
-use crate::world::{SIDECAR, Talk, World, kill, odd_seconds, processes_with, wait_until};
+use crate::world::{Talk, World, begin, kill, odd_seconds, processes_with, wait_until};
 
 #[test]
 fn a_new_worker_takes_over_and_the_old_connection_ends() {
@@ -29,7 +29,7 @@ fn a_new_worker_takes_over_and_the_old_connection_ends() {
     let mut third = Talk::over(live.directory.connect().unwrap());
     third.hello();
     while second.next().is_some() {}
-    third.say(ToSidecar::Stop { reason: StopReason::Evict, grace_ms: 0 });
+    third.say(&ToSidecar::Stop { reason: StopReason::Evict, grace_ms: 0 });
     live.talk = third;
     let done = live.finish();
     assert_eq!(done.record.ended_by, EndedBy::Stop);
@@ -65,7 +65,7 @@ fn the_end_is_told_again_until_it_is_acknowledged() {
     // The new connection has told it once; finish() waits for another telling.
     let mut third = Talk::over(live.directory.connect().unwrap());
     assert_eq!(third.ended(), record);
-    third.say(ToSidecar::AckOutcome);
+    third.acknowledge();
     assert!(live.process.wait().unwrap().success());
     live.clear_up(record);
 }
@@ -82,7 +82,7 @@ fn a_record_that_can_not_be_written_stays_until_it_is_heard() {
     // Nobody is connected, and still it is there.
     let mut second = Talk::over(live.directory.connect().unwrap());
     assert_eq!(second.ended(), go);
-    second.say(ToSidecar::AckOutcome);
+    second.acknowledge();
     assert!(live.process.wait().unwrap().success());
     cleanup(&live.plan).unwrap();
     live.directory.remove().unwrap();
@@ -121,7 +121,7 @@ fn the_first_to_decide_wins() {
     let boot = world.runtime.boot_id();
     assert_eq!(directory.situation(&prepared.plan, boot).unwrap(), Situation::NotStarted);
     // A sidecar that comes up now starts nothing.
-    let mut sidecar = spawn_sidecar(SIDECAR.as_ref(), &directory).unwrap();
+    let mut sidecar = begin(&directory);
     assert!(sidecar.process.wait().unwrap().success());
     assert!(!prepared.plan.log.path.exists());
     assert_eq!(directory.decision().unwrap(), Some(Decision::NotStarted));
@@ -134,7 +134,7 @@ fn a_second_sidecar_leaves_the_first_alone() {
     let world = World::new();
     let mut live = world.shell("while :; do sleep 0.05; done").start();
     live.talk.started();
-    let mut second = spawn_sidecar(SIDECAR.as_ref(), &live.directory).unwrap();
+    let mut second = begin(&live.directory);
     assert!(!second.process.wait().unwrap().success());
     live.stop(0);
     assert_eq!(live.finish().record.ended_by, EndedBy::Stop);
@@ -149,12 +149,12 @@ fn a_name_longer_than_a_socket_s_may_be() {
     let prepared = draft.try_prepare().unwrap();
     let directory =
         AttemptDirectory::create(folder.join("a"), &prepared.plan, &prepared.environment).unwrap();
-    let mut sidecar = spawn_sidecar(SIDECAR.as_ref(), &directory).unwrap();
+    let mut sidecar = begin(&directory);
     Talk::over(sidecar.connection).started();
     let mut talk = Talk::over(directory.connect().unwrap());
-    talk.say(ToSidecar::Stop { reason: StopReason::Stop, grace_ms: 0 });
+    talk.say(&ToSidecar::Stop { reason: StopReason::Stop, grace_ms: 0 });
     talk.ended();
-    talk.say(ToSidecar::AckOutcome);
+    talk.acknowledge();
     assert!(sidecar.process.wait().unwrap().success());
     cleanup(&prepared.plan).unwrap();
 }

@@ -173,7 +173,7 @@ fn a_group_that_is_gone_is_the_platform_s_fault() {
     let record = done.talk.ended();
     let fault = fault_of(&record);
     assert_eq!((fault.code, fault.code.class()), (FaultCode::GroupJoinFailed, FaultClass::Platform));
-    done.talk.say(jobyard_handoff::ToSidecar::AckOutcome);
+    done.talk.acknowledge();
     done.process.wait().unwrap();
     done.clear_up(record);
 }
@@ -194,8 +194,7 @@ fn a_damaged_plan_starts_nothing() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&plan, bytes).unwrap();
-    let mut sidecar =
-        jobyard_runtime::spawn_sidecar(std::path::Path::new(crate::world::SIDECAR), &directory).unwrap();
+    let mut sidecar = crate::world::begin(&directory);
     sidecar.process.wait().unwrap();
     let record = directory.exit_record().unwrap().unwrap();
     assert_eq!(fault_of(&record).code, FaultCode::PlanUnreadable);

@@ -17,7 +17,7 @@ fn nothing_starts_before_go() {
     let mut live = world.shell("echo here").with(exclusive).start();
     assert_eq!(live.talk.hello().phase, SidecarPhase::Waiting);
     assert_eq!(live.directory.decision().unwrap(), None);
-    live.talk.say(ToSidecar::Go { sent_at_boottime_ms: boottime_ms() });
+    live.talk.say(&ToSidecar::Go { sent_at_boottime_ms: boottime_ms() });
     live.talk.started();
     assert_eq!(live.directory.decision().unwrap(), Some(Decision::Started));
     assert_eq!(live.finish().stdout, b"here\n");
@@ -33,7 +33,7 @@ fn a_stop_before_go_starts_nothing() {
     let record = live.talk.ended();
     assert_eq!((record.ended_by, record.exit, record.started_at_ms), (EndedBy::Stop, None, None));
     assert_eq!(directory.decision().unwrap(), Some(Decision::NotStarted));
-    live.talk.say(ToSidecar::AckOutcome);
+    live.talk.acknowledge();
     live.process.wait().unwrap();
     assert_eq!(live.clear_up(record).stdout, b"");
 }
@@ -43,7 +43,7 @@ fn a_go_that_comes_too_late_starts_nothing() {
     let world = World::new();
     let mut live = world.shell("echo here").with(exclusive).start();
     live.talk.hello();
-    live.talk.say(ToSidecar::Go { sent_at_boottime_ms: boottime_ms() - 1_300 });
+    live.talk.say(&ToSidecar::Go { sent_at_boottime_ms: boottime_ms() - 1_300 });
     let done = live.finish();
     assert_eq!((done.record.ended_by, done.record.started_at_ms), (EndedBy::Lease, None));
 }
@@ -57,7 +57,7 @@ fn without_renewal_the_task_is_gone_a_margin_before_the_lease() {
     ] {
         let mut live = world.shell(script).with(exclusive).start();
         let sent = boottime_ms();
-        live.talk.say(ToSidecar::Go { sent_at_boottime_ms: sent });
+        live.talk.say(&ToSidecar::Go { sent_at_boottime_ms: sent });
         let done = live.finish();
         let took = boottime_ms() - sent;
         assert_eq!((done.record.ended_by, done.record.exit), (EndedBy::Lease, Some(exit)));
@@ -70,10 +70,10 @@ fn renewals_count_from_their_send() {
     let world = World::new();
     let mut live = world.shell("trap 'exit 6' TERM; while :; do sleep 0.02; done").with(exclusive).start();
     let sent = boottime_ms();
-    live.talk.say(ToSidecar::Go { sent_at_boottime_ms: sent });
+    live.talk.say(&ToSidecar::Go { sent_at_boottime_ms: sent });
     live.talk.started();
-    live.talk.say(ToSidecar::Renewed { sent_at_boottime_ms: sent + 1_000 });
-    live.talk.say(ToSidecar::Renewed { sent_at_boottime_ms: sent + 400 });
+    live.talk.say(&ToSidecar::Renewed { sent_at_boottime_ms: sent + 1_000 });
+    live.talk.say(&ToSidecar::Renewed { sent_at_boottime_ms: sent + 400 });
     let done = live.finish();
     let took = boottime_ms() - sent;
     assert_eq!(done.record.ended_by, EndedBy::Lease);
@@ -101,9 +101,9 @@ fn others_run_on_when_the_worker_is_gone() {
     let boot = world.runtime.boot_id();
     assert_eq!(directory.situation(&plan, boot).unwrap(), Situation::Alive);
     let mut talk = crate::world::Talk::over(directory.connect().unwrap());
-    talk.say(ToSidecar::Stop { reason: jobyard_handoff::StopReason::Stop, grace_ms: 0 });
+    talk.say(&ToSidecar::Stop { reason: jobyard_handoff::StopReason::Stop, grace_ms: 0 });
     talk.ended();
-    talk.say(ToSidecar::AckOutcome);
+    talk.acknowledge();
     assert!(process.wait().unwrap().success());
     jobyard_runtime::cleanup(&plan).unwrap();
 }

@@ -6,6 +6,7 @@ mod adoption;
 mod containment;
 mod ending;
 mod faults;
+mod idle;
 mod lease;
 mod normal;
 mod output;

@@ -1,7 +1,7 @@
 //! The way everything goes when nothing goes wrong.
 
 use crate::world::{World, boottime_ms, odd_seconds, processes_with};
-use jobyard_handoff::{Decision, EndedBy, FromSidecar, SidecarPhase, TaskExit, ToSidecar};
+use jobyard_handoff::{Decision, EndedBy, FromSidecar, SidecarPhase, TaskExit};
 
 #[test]
 fn a_program_runs_and_its_end_is_told() {
@@ -29,6 +29,7 @@ fn a_program_runs_and_its_end_is_told() {
             None
         }
         FromSidecar::Hello(_) => unreachable!("one greeting a connection"),
+        FromSidecar::Idle => unreachable!("nothing was acknowledged"),
     });
     assert_eq!(kinds[..3], ["started", "heartbeat", "log"]);
     assert_eq!(record.exit, Some(TaskExit::Code(7)));
@@ -42,8 +43,7 @@ fn a_program_runs_and_its_end_is_told() {
     assert_eq!(live.directory.decision().unwrap(), Some(Decision::Started));
 
     assert_eq!(live.directory.exit_record().unwrap(), Some(record.clone()));
-    live.talk.say(ToSidecar::AckOutcome);
-    assert_eq!(live.talk.next(), None);
+    live.talk.acknowledge();
     assert!(live.process.wait().unwrap().success());
     let done = live.clear_up(record);
     assert_eq!((done.stdout.as_slice(), done.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
@@ -90,7 +90,7 @@ fn a_task_finds_what_is_promised_and_nothing_of_ours() {
     let record = live.talk.ended();
     let output = std::fs::read(live.output.join("result")).unwrap();
     assert_eq!(output, b"done\n");
-    live.talk.say(ToSidecar::AckOutcome);
+    live.talk.acknowledge();
     live.process.wait().unwrap();
     let done = live.clear_up(record);
     assert_eq!(done.record.exit, Some(TaskExit::Code(0)), "{}", String::from_utf8_lossy(&done.stderr));

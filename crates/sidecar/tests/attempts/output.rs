@@ -12,7 +12,7 @@ fn binary_output_arrives_byte_for_byte() {
     let mut live = world.shell(script).start();
     let record = live.talk.ended();
     let same = std::fs::read(live.output.join("same")).unwrap();
-    live.talk.say(jobyard_handoff::ToSidecar::AckOutcome);
+    live.talk.acknowledge();
     live.process.wait().unwrap();
     let done = live.clear_up(record);
     assert_eq!(done.record.exit, Some(TaskExit::Code(0)));
@@ -69,7 +69,7 @@ fn a_full_disk_loses_output_and_nothing_else() {
     assert_eq!(record.exit, Some(TaskExit::Code(5)));
     assert!(record.usage.log_truncated);
     assert_eq!((record.usage.stdout_bytes, record.usage.log_file_bytes), (5, 0));
-    live.talk.say(jobyard_handoff::ToSidecar::AckOutcome);
+    live.talk.acknowledge();
     live.process.wait().unwrap();
     live.plan.log.path = world.path("none");
     live.clear_up(record);
@@ -100,7 +100,7 @@ fn growth_is_gathered() {
     });
     assert!(notices.is_sorted() && notices.len() < 500, "{}", notices.len());
     assert_eq!(notices.last(), Some(&record.usage.log_file_bytes), "all is told before the end is");
-    live.talk.say(jobyard_handoff::ToSidecar::AckOutcome);
+    live.talk.acknowledge();
     live.process.wait().unwrap();
     assert_eq!(live.clear_up(record).stdout.len(), 10_000);
 }

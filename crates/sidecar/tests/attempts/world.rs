@@ -14,7 +14,9 @@ use jobyard_handoff::{
     AttemptDirectory, AttemptIdentity, Containment, Environment, ExecPlan, ExitRecord, FrameBuffer,
     FromSidecar, Hello, LogPlan, Times, ToSidecar, UserIds,
 };
-use jobyard_runtime::{NodeRuntime, PrepareRequest, Prepared, Program, Resources, cleanup, spawn_sidecar};
+use jobyard_runtime::{
+    NodeRuntime, PrepareRequest, Prepared, Program, Resources, Sidecar, SidecarPool, cleanup,
+};
 
 pub(crate) const SIDECAR: &str = env!("CARGO_BIN_EXE_jobyard-sidecar");
 /// For anything that should happen at once, on a machine that may be busy.
@@ -155,9 +157,13 @@ impl Draft<'_> {
     }
 
     pub(crate) fn start_prepared(self, prepared: Prepared) -> Live {
+        self.start_by(&SidecarPool::new(SIDECAR), prepared)
+    }
+
+    pub(crate) fn start_by(self, pool: &SidecarPool, prepared: Prepared) -> Live {
         let path = self.world.path(&format!("attempt-{}", self.number));
         let directory = AttemptDirectory::create(path, &prepared.plan, &prepared.environment).unwrap();
-        let sidecar = spawn_sidecar(Path::new(SIDECAR), &directory).unwrap();
+        let sidecar = pool.begin(&directory).unwrap();
         Live {
             directory,
             plan: prepared.plan,
@@ -173,6 +179,11 @@ impl Draft<'_> {
     }
 }
 
+/// A sidecar of its own for this attempt.
+pub(crate) fn begin(directory: &AttemptDirectory) -> Sidecar {
+    SidecarPool::new(SIDECAR).begin(directory).unwrap()
+}
+
 /// A connection from the worker's side.
 pub(crate) struct Talk {
     pub(crate) stream: UnixStream,
@@ -185,7 +196,7 @@ impl Talk {
         Self { stream, buffer: FrameBuffer::default() }
     }
 
-    pub(crate) fn say(&mut self, frame: ToSidecar) {
+    pub(crate) fn say(&mut self, frame: &ToSidecar) {
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
         self.stream.write_all(&bytes).unwrap();
@@ -232,6 +243,18 @@ impl Talk {
         self.until(|frame| matches!(frame, FromSidecar::Heartbeat { .. }).then_some(()));
     }
 
+    /// Until the sidecar has let go of its attempt.
+    pub(crate) fn let_go(&mut self) {
+        self.say(&ToSidecar::AckOutcome);
+        self.until(|frame| matches!(frame, FromSidecar::Idle).then_some(()));
+    }
+
+    /// The same; then the connection closes, upon which it leaves.
+    pub(crate) fn acknowledge(&mut self) {
+        self.let_go();
+        self.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+
     pub(crate) fn ended(&mut self) -> ExitRecord {
         self.until(|frame| match frame {
             FromSidecar::Ended(record) => Some((**record).clone()),
@@ -257,7 +280,7 @@ pub(crate) struct Done {
 
 impl Live {
     pub(crate) fn stop(&mut self, grace_ms: u64) {
-        self.talk.say(ToSidecar::Stop { reason: jobyard_handoff::StopReason::Cancel, grace_ms });
+        self.talk.say(&ToSidecar::Stop { reason: jobyard_handoff::StopReason::Cancel, grace_ms });
     }
 
     /// Waits until the log holds these bytes: how a script says that it has come so far.
@@ -273,25 +296,39 @@ impl Live {
             Some(&record),
             "the file says what the frame says"
         );
-        self.talk.say(ToSidecar::AckOutcome);
-        assert!(self.process.wait().unwrap().success());
+        self.talk.acknowledge();
         assert!(!self.directory.is_held().unwrap());
+        assert!(self.process.wait().unwrap().success());
         assert_no_member(&self.plan);
         self.clear_up(record)
     }
 
-    pub(crate) fn clear_up(self, record: ExitRecord) -> Done {
-        let (stdout, stderr) = read_log(&self.plan.log.path);
-        cleanup(&self.plan).unwrap();
-        cleanup(&self.plan).unwrap();
-        assert!(!self.plan.scratch.as_ref().unwrap().exists());
-        for group in self.plan.groups.directories() {
-            assert!(!group.exists(), "{}", group.display());
-        }
-        self.directory.remove().unwrap();
-        self.directory.remove().unwrap();
-        Done { record, stdout, stderr }
+    /// Waits for the end, acknowledges it, takes everything away, and leaves the sidecar for the next one.
+    pub(crate) fn finish_with(mut self, after: impl FnOnce(Sidecar)) -> Done {
+        let record = self.talk.ended();
+        self.talk.let_go();
+        assert!(!self.directory.is_held().unwrap());
+        let (process, connection) = (self.process, self.talk.stream.try_clone().unwrap());
+        after(Sidecar { process, connection });
+        clear_up(&self.plan, &self.directory, record)
     }
+
+    pub(crate) fn clear_up(self, record: ExitRecord) -> Done {
+        clear_up(&self.plan, &self.directory, record)
+    }
+}
+
+fn clear_up(plan: &ExecPlan, directory: &AttemptDirectory, record: ExitRecord) -> Done {
+    let (stdout, stderr) = read_log(&plan.log.path);
+    cleanup(plan).unwrap();
+    cleanup(plan).unwrap();
+    assert!(!plan.scratch.as_ref().unwrap().exists());
+    for group in plan.groups.directories() {
+        assert!(!group.exists(), "{}", group.display());
+    }
+    directory.remove().unwrap();
+    directory.remove().unwrap();
+    Done { record, stdout, stderr }
 }
 
 pub(crate) fn assert_no_member(plan: &ExecPlan) {

@@ -4,8 +4,8 @@ use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobyard_handoff::{AttemptDirectory, ExecPlan, ToSidecar};
-use jobyard_runtime::cleanup;
+use jobyard_handoff::{AttemptDirectory, ExecPlan, FromSidecar, ToSidecar};
+use jobyard_runtime::{Sidecar, cleanup};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -15,7 +15,7 @@ use crate::node::Node;
 use crate::relay::{Word, remove_log};
 use crate::table::Rest;
 
-/// How long a sidecar may take to leave once its outcome is acknowledged.
+/// How long a sidecar may take to let go of its attempt once the outcome is acknowledged.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
 const LOCK_LOOKS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
@@ -26,9 +26,9 @@ impl Keeper {
         self.node.table().release(lease_id);
         // In its file the record survives this worker, so the sidecar need not wait for the report door. (A read of
         // a page of memory.)
-        let mut is_safe = matches!(self.directory.exit_record(), Ok(Some(_)));
+        let is_safe = matches!(self.directory.exit_record(), Ok(Some(_)));
         if let Some(connection) = connection.as_mut().filter(|_| is_safe) {
-            connection.say(ToSidecar::AckOutcome).await;
+            connection.say(&ToSidecar::AckOutcome).await;
         }
         let end = (!self.heard.gone).then_some(over.end);
         self.node.relay.end(lease_id, end, over.log_bytes);
@@ -42,22 +42,58 @@ impl Keeper {
                 _ = renewals.tick(), if !self.heard.end_answered && !self.heard.gone => {
                     self.say(Word::Renewed);
                 }
+                leaving = leaving(connection.as_mut()), if is_safe && connection.is_some() => {
+                    self.part(connection.take(), leaving);
+                }
             }
         }
         self.node.relay.close(lease_id);
-        if let Some(mut connection) = connection {
-            if !is_safe {
-                is_safe = true;
-                connection.say(ToSidecar::AckOutcome).await;
-            }
-            let gone = async { while connection.next().await.is_some() {} };
-            if timeout(LEAVE_PATIENCE, gone).await.is_err() {
-                tracing::warn!(%lease_id, is_safe, "an acknowledged sidecar stays");
-            }
+        if let Some(connection) = connection.as_mut().filter(|_| !is_safe) {
+            connection.say(&ToSidecar::AckOutcome).await;
+        }
+        match timeout(LEAVE_PATIENCE, leaving(connection.as_mut())).await {
+            Ok(leaving) => self.part(connection, leaving),
+            Err(_) => tracing::warn!(%lease_id, is_safe, "an acknowledged sidecar stays"),
         }
         let Self { node, plan, directory, child, .. } = self;
         let rest = node.blocking(move || clear_away(&plan, &directory, child)).await;
         node.table().forget(lease_id, rest.unwrap_or(Rest::Something));
+    }
+
+    /// Keeps an idle sidecar of ours for another attempt. Any other leaves as its connection closes.
+    fn part(&mut self, connection: Option<Connection>, leaving: Leaving) {
+        if leaving == Leaving::Gone {
+            return;
+        }
+        let (Some(connection), Some(process)) = (connection, self.child.take()) else { return };
+        self.child = match connection.into_inner() {
+            Ok(connection) => self.node.sidecars.give_back(Sidecar { process, connection }),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "an idle sidecar is let go");
+                Some(process)
+            }
+        };
+    }
+}
+
+/// What an acknowledged sidecar did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    /// It let go of the attempt and can have another.
+    Idle,
+    /// It ended.
+    Gone,
+}
+
+/// Nothing is lost when the future is dropped.
+async fn leaving(connection: Option<&mut Connection>) -> Leaving {
+    let Some(connection) = connection else { return Leaving::Gone };
+    loop {
+        match connection.next().await {
+            Some(FromSidecar::Idle) => return Leaving::Idle,
+            Some(_) => {}
+            None => return Leaving::Gone,
+        }
     }
 }
 

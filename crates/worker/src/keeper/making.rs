@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use jobyard_api::proto::LaunchVerdict;
 use jobyard_handoff::{AttemptDirectory, ExecPlan, Fault, FaultCode};
 use jobyard_model::{AttemptEnd, Exit};
-use jobyard_runtime::{PrepareError, Prepared, SpawnedSidecar, cleanup, spawn_sidecar};
+use jobyard_runtime::{PrepareError, Prepared, Sidecar, cleanup};
 use tokio::sync::oneshot;
 
 use super::LaunchAnswer;
@@ -28,11 +28,11 @@ pub(crate) struct Ready {
     pub(crate) plan: ExecPlan,
     pub(crate) directory: AttemptDirectory,
     /// `None`: its executable must be fetched first.
-    pub(crate) sidecar: Option<io::Result<SpawnedSidecar>>,
+    pub(crate) sidecar: Option<io::Result<Sidecar>>,
     pub(crate) artifact: Option<Hold>,
 }
 
-/// Makes the directory, answers the launch, reports the acceptance, and starts the sidecar beside that. (The sidecar of
+/// Makes the directory, answers the launch, reports the acceptance, and puts a sidecar beside that. (The sidecar of
 /// an exclusive attempt waits for `Go` before it starts anything.)
 pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sender<LaunchAnswer>) -> Made {
     let artifact = match order.executable {
@@ -55,7 +55,7 @@ pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sende
     let _ = answer.send(LaunchAnswer::Accepted);
     node.relay.say(order.attempt.lease_id, Word::Accepted);
     let is_here = artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.hash));
-    let sidecar = is_here.then(|| spawn_sidecar(&node.settings.sidecar_path, &directory));
+    let sidecar = is_here.then(|| node.sidecars.begin(&directory));
     Made::Attempt(Box::new(Ready { plan, directory, sidecar, artifact }))
 }
 

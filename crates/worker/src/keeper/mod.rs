@@ -182,7 +182,7 @@ pub(crate) async fn adopted(node: Arc<Node>, found: Found, place: Place) {
 
 impl Keeper {
     /// From the directory on: staged if need be, then watched to the end.
-    async fn begin(mut self, sidecar: Option<std::io::Result<jobyard_runtime::SpawnedSidecar>>) {
+    async fn begin(mut self, sidecar: Option<std::io::Result<jobyard_runtime::Sidecar>>) {
         let sidecar = match sidecar {
             Some(sidecar) => sidecar,
             None => match self.stage().await {

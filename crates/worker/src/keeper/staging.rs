@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use jobyard_model::{AttemptEnd, Exit};
-use jobyard_runtime::{SpawnedSidecar, spawn_sidecar};
+use jobyard_runtime::Sidecar;
 
 use super::Keeper;
 use crate::artifacts::FetchError;
@@ -14,13 +14,12 @@ use crate::relay::Word;
 
 impl Keeper {
     /// No sidecar exists yet, so whatever ends this here has surely not started.
-    pub(super) async fn stage(&mut self) -> Result<io::Result<SpawnedSidecar>, AttemptEnd> {
+    pub(super) async fn stage(&mut self) -> Result<io::Result<Sidecar>, AttemptEnd> {
         self.accepted().await?;
         self.fetch().await?;
-        let binary = self.node.settings.sidecar_path.clone();
-        let directory = self.directory.clone();
-        let spawned = self.node.blocking(move || spawn_sidecar(&binary, &directory)).await;
-        Ok(spawned.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into())))
+        let (node, directory) = (std::sync::Arc::clone(&self.node), self.directory.clone());
+        let begun = self.node.blocking(move || node.sidecars.begin(&directory)).await;
+        Ok(begun.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into())))
     }
 
     /// Until the report door has taken the acceptance.
@@ -76,9 +75,9 @@ impl Keeper {
         launch_fault(exit, format!("{error}{}", source.unwrap_or_default()), self.node.clock.now())
     }
 
-    /// Takes over a sidecar that was just started, or says why there is none.
-    pub(super) fn connect(&mut self, sidecar: io::Result<SpawnedSidecar>) -> Result<Connection, AttemptEnd> {
-        let connection = sidecar.and_then(|SpawnedSidecar { process, connection }| {
+    /// Takes over a sidecar that was just given the attempt, or says why there is none.
+    pub(super) fn connect(&mut self, sidecar: io::Result<Sidecar>) -> Result<Connection, AttemptEnd> {
+        let connection = sidecar.and_then(|Sidecar { process, connection }| {
             self.child = Some(process);
             Connection::over(connection)
         });

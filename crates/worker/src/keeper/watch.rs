@@ -84,6 +84,7 @@ impl Keeper {
             FromSidecar::Started { .. } => {
                 watch.started_at = Some(Instant::now());
                 self.say(Word::Started);
+                self.node.sidecar_taken.notify_one();
             }
             FromSidecar::Heartbeat { .. } => {
                 let just_started =
@@ -95,8 +96,8 @@ impl Keeper {
             FromSidecar::LogGrew { file_bytes } => {
                 self.node.relay.log_grew(self.attempt.lease_id, file_bytes);
             }
-            // Taken by the caller.
-            FromSidecar::Ended(_) => {}
+            // The one is taken by the caller; the other comes after an acknowledgement.
+            FromSidecar::Ended(_) | FromSidecar::Idle => {}
         }
     }
 
@@ -119,9 +120,9 @@ impl Keeper {
             Nudge::Renewed { sent_at_boottime_ms } if self.plan.exclusive => {
                 if !watch.go_is_sent {
                     watch.go_is_sent = true;
-                    watch.connection.say(ToSidecar::Go { sent_at_boottime_ms }).await;
+                    watch.connection.say(&ToSidecar::Go { sent_at_boottime_ms }).await;
                 }
-                watch.connection.say(ToSidecar::Renewed { sent_at_boottime_ms }).await;
+                watch.connection.say(&ToSidecar::Renewed { sent_at_boottime_ms }).await;
             }
             // What was said before starts no lease that could be counted from now.
             Nudge::Known if self.plan.exclusive && !watch.go_is_sent => self.say(Word::Renewed),
@@ -137,7 +138,7 @@ impl Keeper {
         };
         if let Some((reason, grace_ms)) = stop {
             let grace_ms = grace_ms.unwrap_or(self.plan.times.stop_grace_ms);
-            watch.connection.say(ToSidecar::Stop { reason, grace_ms }).await;
+            watch.connection.say(&ToSidecar::Stop { reason, grace_ms }).await;
         }
     }
 

@@ -405,13 +405,13 @@ pub(crate) fn processes_with(argument: &str) -> Vec<i32> {
     names_in_proc().into_iter().filter(has).collect()
 }
 
-/// The sidecars of this world.
+/// The sidecars of this world that have an attempt: their working directory is its directory.
 pub(crate) fn sidecars_of(world: &World) -> Vec<i32> {
-    let state = world.path("state/a").into_os_string().into_string().unwrap();
+    let attempts = std::fs::canonicalize(world.path("state/a")).unwrap();
     let is_ours = |pid: &i32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.starts_with(sidecar().as_os_str().as_encoded_bytes())
-            && String::from_utf8_lossy(&line).contains(&state)
+            && std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&attempts))
     };
     names_in_proc().into_iter().filter(is_ours).collect()
 }
