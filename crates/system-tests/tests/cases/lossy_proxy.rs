@@ -29,6 +29,8 @@ impl LossyProxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&target).await.expect("the server listens");
+                client.set_nodelay(true).expect("a socket");
+                server.set_nodelay(true).expect("a socket");
                 // A broken connection is what this is about.
                 tokio::spawn(pass_on(client, server, Arc::clone(&shared)));
             }
