@@ -213,6 +213,19 @@ async fn a_door_needs_a_private_directory_and_a_free_name() {
     assert!(matches!(grpc::bind_door(Path::new("/")).await, Err(BindError::BadPath(_))));
 }
 
+/// A child of a killed process holds its socket until it runs its own program.
+#[tokio::test]
+async fn a_door_that_is_still_held_for_a_moment_is_waited_for() {
+    let directory = directory();
+    let path = directory.path().join("door.sock");
+    let held = tokio::net::UnixListener::bind(&path).unwrap();
+    let binding = tokio::spawn(async move { grpc::bind_door(&path).await.map(drop) });
+    // It has looked, and found the name taken.
+    held.accept().await.unwrap();
+    drop(held);
+    binding.await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_long_path_is_no_obstacle() {
     let directory = directory();

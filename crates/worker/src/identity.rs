@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use jobyard_model::{NodeId, SessionId};
 use uuid::Uuid;
@@ -29,7 +30,7 @@ impl Identity {
             .mode(0o600)
             .open(&path)
             .map_err(failed("open the lock", &path))?;
-        match lock.try_lock() {
+        match try_lock(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StartError::AlreadyRunning(data_dir.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed("lock", path)(source)),
@@ -44,6 +45,18 @@ impl Identity {
         name.truncate(12);
         name
     }
+}
+
+/// A worker that is killed while it starts a sidecar leaves a child that holds the lock until it runs its program: a
+/// lock that is taken is tried for a second.
+fn try_lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..50 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+            done => return done,
+        }
+    }
+    file.try_lock()
 }
 
 fn node_id(path: &Path) -> Result<NodeId, StartError> {

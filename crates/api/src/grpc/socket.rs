@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
@@ -37,21 +38,33 @@ pub enum BindError {
     },
 }
 
+/// A process that is killed while it starts another leaves a child that holds its sockets until it runs its program.
+/// So a socket in use is looked at this often, for a second in all, before its name counts as taken.
+const LOOKS: u32 = 50;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
 /// Listens on `path`. Makes its directory with mode 0700 when there is none, and takes over a socket that nobody
 /// listens on any more.
 pub async fn bind_door(path: &Path) -> Result<UnixListener, BindError> {
     let (directory, _) = split(path).ok_or_else(|| BindError::BadPath(path.to_owned()))?;
     private_directory(directory)?;
-    match connect(path).await {
-        Ok(_) => return Err(BindError::InUse(path.to_owned())),
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path).map_err(failed("remove the left-over socket", path))?;
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(failed("look at", path)(error)),
-    }
+    free_name(path).await?;
     let short = ShortPath::of(path).map_err(failed("open", directory))?;
     UnixListener::bind(short.path()).map_err(failed("listen on", path))
+}
+
+async fn free_name(path: &Path) -> Result<(), BindError> {
+    for _ in 0..LOOKS {
+        match connect(path).await {
+            Ok(_) => tokio::time::sleep(BETWEEN_LOOKS).await,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                return std::fs::remove_file(path).map_err(failed("remove the left-over socket", path));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed("look at", path)(error)),
+        }
+    }
+    Err(BindError::InUse(path.to_owned()))
 }
 
 /// Connects to the socket at `path`.

@@ -32,11 +32,23 @@ pub(super) fn lock(path: &Path) -> Result<Lock, StoreError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".lock");
     let file = private(&PathBuf::from(beside)).map_err(unavailable)?;
-    match file.try_lock() {
+    match try_lock(&file) {
         Ok(()) => Ok(Lock { _file: file }),
         Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: path.display().to_string() }),
         Err(TryLockError::Error(error)) => Err(unavailable(error)),
     }
+}
+
+/// A process that is killed while it starts another leaves a child that holds the lock until it runs its program: a
+/// lock that is taken is tried for a second.
+fn try_lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..50 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(20)),
+            done => return done,
+        }
+    }
+    file.try_lock()
 }
 
 /// The connection that writes. The database is made, readable by its owner only, when there is none.
