@@ -8,7 +8,7 @@
 //!   target/x86_64-unknown-linux-gnu/sidecar/jobyard-sidecar
 //! ```
 //!
-//! With `memory` as a second argument only the many at once.
+//! With `latency`, `rate`, `bare` (without groups) or `memory` as a second argument only that part.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program to look at numbers with")]
 
@@ -46,28 +46,34 @@ struct Started {
 
 fn main() {
     let sidecar = PathBuf::from(std::env::args_os().nth(1).expect("the path of a sidecar"));
+    let wanted = std::env::args().nth(2);
+    let is_wanted = |part: &str| wanted.as_ref().is_none_or(|wanted| wanted == part);
     let root = PathBuf::from(format!("/dev/shm/jobyard-measure-{}", std::process::id()));
     fs::create_dir(&root).unwrap();
     let runtime = NodeRuntime::set_up(&format!("measure-{}", std::process::id())).unwrap();
     println!("{:?}", runtime.abilities());
     let bare = runtime.clone().with_containment(Containment::Subreaper);
     raw_spawns();
-    let bench = Bench { runtime, sidecars: Arc::new(SidecarPool::new(&sidecar)), root: root.clone() };
-    if std::env::args().nth(2).is_some_and(|part| part == "memory") {
-        bench.memory();
-        bench.runtime.tear_down().unwrap();
-        return fs::remove_dir_all(root).unwrap();
+    let sidecars = Arc::new(SidecarPool::new(&sidecar));
+    let with = Bench { runtime, sidecars: Arc::clone(&sidecars), root: root.clone() };
+    let without = Bench { runtime: bare, sidecars, root: root.clone() };
+    if is_wanted("latency") {
+        with.parts();
+        with.latency("with groups");
+        without.latency("without groups");
     }
-    bench.parts();
-    bench.latency("with groups");
-    bench.one_after_the_other("with groups");
-    bench.two_at_a_time();
-    bench.memory();
-    let bench = Bench { runtime: bare, sidecars: bench.sidecars, root: root.clone() };
-    bench.latency("without groups");
-    bench.one_after_the_other("without groups");
-    bench.two_at_a_time();
-    bench.runtime.tear_down().unwrap();
+    if is_wanted("rate") {
+        with.one_after_the_other("with groups");
+        with.two_at_a_time();
+    }
+    if is_wanted("bare") {
+        without.one_after_the_other("without groups");
+        without.two_at_a_time();
+    }
+    if is_wanted("memory") {
+        with.memory();
+    }
+    with.runtime.tear_down().unwrap();
     fs::remove_dir_all(root).unwrap();
 }
 
@@ -195,6 +201,8 @@ impl Bench {
     /// The sidecars are children of a process in a memory group of its own, so that the group's count is
     /// theirs, kernel memory included; the tasks are in their own groups.
     fn memory(&self) {
+        // What is warm already is not in the group.
+        self.sidecars.close();
         let all: Vec<Started> = {
             let group = MemoryGroup::enter();
             let before = group.used_bytes();
