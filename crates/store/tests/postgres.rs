@@ -83,7 +83,11 @@ impl Server {
 
     /// Asks until the answer is as wanted.
     async fn wait_until(&self, sql: &str, wanted: &str) {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        self.wait_at_most(Duration::from_secs(60), sql, wanted).await;
+    }
+
+    async fn wait_at_most(&self, duration: Duration, sql: &str, wanted: &str) {
+        let deadline = Instant::now() + duration;
         loop {
             let answer = self.try_sql(sql).await;
             if answer.as_ref().is_ok_and(|answer| answer[..] == [wanted]) {

@@ -87,7 +87,7 @@ impl PostgresConfig {
         format!(
             "-c statement_timeout={} -c idle_in_transaction_session_timeout=30000 -c synchronous_commit=on \
              -c default_transaction_isolation=read\\ committed -c plan_cache_mode=force_generic_plan -c jit=off \
-             -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c random_page_cost=1.1 \
+             -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c random_page_cost=1.1 \
              -c client_min_messages=warning",
             self.statement_timeout.as_millis()
         )

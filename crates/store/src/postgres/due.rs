@@ -36,7 +36,8 @@ const START_DEADLINE: &str = concat!(
     "SELECT ",
     job_columns!(),
     " FROM job_live j WHERE j.status IN (1, 2) AND j.start_deadline_ms IS NOT NULL
-    AND j.start_deadline_ms <= (SELECT jobyard_now()) ORDER BY j.start_deadline_ms LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED"
+    AND j.start_deadline_ms <= (SELECT jobyard_now()) ORDER BY j.start_deadline_ms
+    LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED"
 );
 
 const REPORT_CLOCK: &str = "SELECT stamped_ms, reap_not_before_ms FROM report_clock";

@@ -63,7 +63,7 @@ impl Fault {
             ref code if code.code() == WRONG_COUNT => Self::Again(error),
             SqlState::DISK_FULL => Self::Full(error),
             SqlState::READ_ONLY_SQL_TRANSACTION => Self::Lost(error),
-            SqlState::QUERY_CANCELED if stage == Stage::BeforeCommit => Self::Unavailable(error),
+            SqlState::QUERY_CANCELED => Self::Unavailable(error),
             // A session that was ended while it waited for its standby has committed here.
             _ if class == "57" || class == "08" => Self::gone(error, stage),
             _ if class == "53" => Self::Unavailable(error),

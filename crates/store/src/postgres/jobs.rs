@@ -27,8 +27,10 @@ const RECORDS: &str = concat!(
     ", ",
     end_columns!(),
     ", last.number, last.outcome, last.end
-  FROM job LEFT JOIN job_live j ON j.id = job.id LEFT JOIN attempt_live a ON a.job_id = job.id
-    LEFT JOIN job_end e ON e.job_id = job.id AND e.current
+  FROM job LEFT JOIN LATERAL (SELECT * FROM job_live WHERE job_live.id = job.id OFFSET 0) j ON true
+    LEFT JOIN LATERAL (SELECT * FROM attempt_live WHERE attempt_live.job_id = job.id OFFSET 0) a ON true
+    LEFT JOIN LATERAL (SELECT * FROM job_end
+      WHERE job_end.job_id = job.id AND job_end.current OFFSET 0) e ON true
     LEFT JOIN LATERAL (SELECT number, outcome, \"end\" FROM attempt
       WHERE attempt.job_id = job.id ORDER BY number DESC LIMIT 1) last ON true
   WHERE job.id = ANY($1) ORDER BY job.id DESC"

@@ -54,8 +54,8 @@ const LOCK_ATTEMPTS: &str = concat!(
 /// Only once the locks are held, so that no lease is judged by a time before the wait.
 pub(super) const NOW: &str = "SELECT jobyard_now()";
 const PAST: &str = "SELECT a.job_id, a.number, a.lease_id, a.fingerprint
-    FROM unnest($1::uuid[], $2::int[]) AS asked(job_id, number)
-    JOIN attempt a ON a.job_id = asked.job_id AND a.number = asked.number";
+    FROM unnest($1::uuid[], $2::int[]) AS asked(job_id, number) CROSS JOIN LATERAL (
+      SELECT * FROM attempt WHERE attempt.job_id = asked.job_id AND attempt.number = asked.number OFFSET 0) a";
 
 /// Opens the transaction, locks these jobs with their live attempts, and takes them into a ledger. Jobs that are over
 /// or don't exist are not in it.

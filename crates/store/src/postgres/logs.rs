@@ -22,11 +22,13 @@ use crate::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, StoreError};
 
 // What was read before the end may arrive after it.
 const HOLDERS: &str = "SELECT asked.job_id, asked.number, asked.lease_id
-  FROM unnest($1::uuid[], $2::int[], $3::uuid[]) AS asked(job_id, number, lease_id)
-  WHERE EXISTS (SELECT 1 FROM attempt_live a
+  FROM unnest($1::uuid[], $2::int[], $3::uuid[]) AS asked(job_id, number, lease_id) CROSS JOIN LATERAL (
+    (SELECT 1 FROM attempt_live a
       WHERE a.job_id = asked.job_id AND a.number = asked.number AND a.lease_id = asked.lease_id)
-    OR EXISTS (SELECT 1 FROM attempt a
-      WHERE a.job_id = asked.job_id AND a.number = asked.number AND a.lease_id = asked.lease_id)";
+    UNION ALL
+    (SELECT 1 FROM attempt a
+      WHERE a.job_id = asked.job_id AND a.number = asked.number AND a.lease_id = asked.lease_id)
+    LIMIT 1) holder";
 const EXTENTS: &str = "SELECT asked.job_id, asked.number,
     coalesce((SELECT c.to_offset FROM log_chunk c WHERE c.job_id = asked.job_id AND c.attempt = asked.number
       AND c.stream = 1 ORDER BY c.to_offset DESC LIMIT 1), 0),

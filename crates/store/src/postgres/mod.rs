@@ -31,6 +31,7 @@ mod reports;
 mod retention;
 mod session;
 mod store;
+mod submission;
 mod submit;
 mod summary;
 mod tokens;
@@ -63,7 +64,7 @@ const LANES: usize = 2;
 /// The datastore on PostgreSQL.
 pub struct PostgresStore {
     core: Arc<Core>,
-    submits: Arc<Gather<submit::Call, submit::Answer>>,
+    submits: Arc<Gather<submission::Call, submission::Answer>>,
     reports: Arc<Gather<reports::Call, reports::Outcome>>,
 }
 

@@ -56,10 +56,13 @@ const SPECS: &str = "SELECT id, spec::text FROM job WHERE id = ANY($1)";
 const OPEN_NODES: &str = "SELECT node_id, session FROM node WHERE node_id = ANY($1) AND gate = 0
     AND suspended IS NULL AND quarantined IS NULL";
 
-const STOPS: &str = "SELECT a.job_id, a.number, a.lease_id, a.node_id, node.session, node.door, wanted.intent,
+const STOPS: &str =
+    "SELECT a.job_id, a.number, a.lease_id, a.node_id, node.session, node.door, wanted.intent,
     (job.spec ->> 'stop_grace_ms')::bigint
   FROM (SELECT id, intent FROM job_live WHERE status = 3 AND intent > 0 ORDER BY id LIMIT $1) wanted
-  JOIN attempt_live a ON a.job_id = wanted.id JOIN node ON node.node_id = a.node_id JOIN job ON job.id = wanted.id
+  CROSS JOIN LATERAL (SELECT * FROM attempt_live WHERE attempt_live.job_id = wanted.id OFFSET 0) a
+  CROSS JOIN LATERAL (SELECT * FROM node WHERE node.node_id = a.node_id OFFSET 0) node
+  CROSS JOIN LATERAL (SELECT spec FROM job WHERE job.id = wanted.id OFFSET 0) job
   ORDER BY wanted.id";
 
 /// The heads of each group, and the nodes.

@@ -37,11 +37,13 @@ const STAMP: &str = "WITH held AS MATERIALIZED (
 // After a step back of the clock nothing may lie further ahead than its own delay: waiting jobs would not be placed,
 // nor silent attempts given up, until the old time comes again.
 const BRING_BACK_WAITING: &str = "WITH far AS MATERIALIZED (
-    SELECT id FROM job_live WHERE status = 2 AND wait_since_ms > $1 ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
-  UPDATE job_live SET wait_since_ms = jobyard_now() FROM far WHERE job_live.id = far.id";
+    SELECT ctid AS place FROM job_live WHERE status = 2 AND wait_since_ms > $1
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
+  UPDATE job_live SET wait_since_ms = jobyard_now() FROM far WHERE job_live.ctid = far.place";
 const BRING_BACK_LEASES: &str = "WITH far AS MATERIALIZED (
-    SELECT job_id FROM attempt_live WHERE lease_until_ms > $1 ORDER BY job_id FOR NO KEY UPDATE SKIP LOCKED)
-  UPDATE attempt_live SET lease_until_ms = $1 FROM far WHERE attempt_live.job_id = far.job_id";
+    SELECT ctid AS place FROM attempt_live WHERE lease_until_ms > $1
+    ORDER BY job_id FOR NO KEY UPDATE SKIP LOCKED)
+  UPDATE attempt_live SET lease_until_ms = $1 FROM far WHERE attempt_live.ctid = far.place";
 
 /// Carries out what several calls report, in one transaction; when that fails for what one of them says, each in its
 /// own.

@@ -30,14 +30,14 @@ const REMOVE: [&str; 5] = [
 ];
 
 const REMOVE_KEYS: &str = "WITH old AS MATERIALIZED (
-    SELECT owner_id, key FROM idempotency WHERE created_ms < $1
-      AND NOT EXISTS (SELECT 1 FROM job_live WHERE job_live.id = idempotency.job_id)
+    SELECT ctid AS place FROM idempotency WHERE created_ms < $1
+      AND (SELECT 1 FROM job_live WHERE job_live.id = idempotency.job_id) IS NULL
     ORDER BY created_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
-  DELETE FROM idempotency USING old WHERE idempotency.owner_id = old.owner_id AND idempotency.key = old.key
+  DELETE FROM idempotency USING old WHERE idempotency.ctid = old.place
   RETURNING 1";
 const REMOVE_AUDIT: &str = "WITH old AS MATERIALIZED (
-    SELECT number FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
-  DELETE FROM audit USING old WHERE audit.number = old.number RETURNING 1";
+    SELECT ctid AS place FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
+  DELETE FROM audit USING old WHERE audit.ctid = old.place RETURNING 1";
 
 /// Removes at most `limit` of each.
 pub(super) async fn remove_old(core: &Core, cutoffs: Cutoffs, limit: u32) -> Result<Removed, StoreError> {

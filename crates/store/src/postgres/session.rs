@@ -83,14 +83,30 @@ impl Session {
     pub(super) async fn alone(&self, queries: Vec<Query>, stage: Stage) -> Result<Vec<Rows>, Fault> {
         let client = self.client()?;
         let statements = self.in_time(prepare(client, &queries), Stage::BeforeCommit).await?;
-        self.in_time(send(client, statements, queries, Frame::Alone), stage).await
+        let answers = self.answered(send(client, statements, queries, Frame::Alone), stage).await?;
+        answers.into_iter().map(|answer| answer.map_err(|error| Fault::new(error, stage))).collect()
     }
 
     async fn round_trip(&self, queries: Vec<Query>, frame: Frame) -> Result<Vec<Rows>, Fault> {
         let client = self.client()?;
-        let stage = if frame == Frame::Commit { Stage::Commit } else { Stage::BeforeCommit };
         let statements = self.in_time(prepare(client, &queries), Stage::BeforeCommit).await?;
-        self.in_time(send(client, statements, queries, frame), stage).await
+        let last = if frame == Frame::Commit { Stage::Commit } else { Stage::BeforeCommit };
+        let mut answers = self.answered(send(client, statements, queries, frame), last).await?;
+        let committed = if last == Stage::Commit { answers.pop() } else { None };
+        // The server answers in order: one that refused a statement came to the COMMIT with nothing to commit.
+        let stage = |error: &tokio_postgres::Error| match error.as_db_error() {
+            Some(_) => Stage::BeforeCommit,
+            None => last,
+        };
+        let fault = |error: tokio_postgres::Error| {
+            let stage = stage(&error);
+            Fault::new(error, stage)
+        };
+        let rows = answers.into_iter().map(|answer| answer.map_err(fault)).collect::<Result<Vec<_>, _>>()?;
+        match committed {
+            Some(Err(error)) => Err(Fault::new(error, last)),
+            Some(Ok(_)) | None => Ok(rows),
+        }
     }
 
     async fn in_time<T>(
@@ -98,10 +114,12 @@ impl Session {
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
         stage: Stage,
     ) -> Result<T, Fault> {
-        match tokio::time::timeout(self.reply_within, answer).await {
-            Ok(answer) => answer.map_err(|error| Fault::new(error, stage)),
-            Err(_) => Err(Fault::gone(Shared::new("the server did not answer in time"), stage)),
-        }
+        self.answered(answer, stage).await?.map_err(|error| Fault::new(error, stage))
+    }
+
+    async fn answered<T>(&self, answer: impl Future<Output = T>, stage: Stage) -> Result<T, Fault> {
+        let answer = tokio::time::timeout(self.reply_within, answer).await;
+        answer.map_err(|_| Fault::gone(Shared::new("the server did not answer in time"), stage))
     }
 
     fn client(&self) -> Result<&ClientWrapper, Fault> {
@@ -127,13 +145,14 @@ async fn prepare(client: &ClientWrapper, queries: &[Query]) -> Result<Vec<Statem
 }
 
 /// Sends all statements before it waits for the first answer. The COMMIT goes out last, and not at all when a
-/// statement could not be put on the wire.
+/// statement could not be put on the wire; then its answer is that of the statement. BEGIN's answer is left out unless
+/// it failed.
 async fn send(
     client: &ClientWrapper,
     statements: Vec<Statement>,
     queries: Vec<Query>,
     frame: Frame,
-) -> Result<Vec<Rows>, tokio_postgres::Error> {
+) -> Vec<Answer> {
     let mut answers: Vec<Pin<Box<MaybeDone<_>>>> = Vec::with_capacity(queries.len() + 2);
     if frame == Frame::Begin {
         answers.push(boxed(plain(client, "BEGIN")));
@@ -142,18 +161,19 @@ async fn send(
     answers.extend(with_rows.map(|(statement, query)| boxed(run(client, statement, query))));
     poll_once(&mut answers).await;
     let unsent = answers.iter().any(|answer| matches!(**answer, MaybeDone::Done(Err(_))));
-    if frame == Frame::Commit && !unsent {
-        answers.push(boxed(plain(client, "COMMIT")));
+    if frame == Frame::Commit {
+        answers.push(boxed(plain(client, if unsent { "ROLLBACK" } else { "COMMIT" })));
     }
     join_all(&mut answers).await;
-    let skipped = usize::from(frame == Frame::Begin);
-    let mut rows: Vec<Rows> = answers
+    let begun = usize::from(frame == Frame::Begin);
+    let mut answers: Vec<Answer> = answers
         .iter_mut()
         .map(|answer| answer.as_mut().take_output().unwrap_or_else(|| Ok(Vec::new())))
-        .collect::<Result<_, _>>()?;
-    rows.drain(..skipped);
-    rows.truncate(rows.len() - usize::from(frame == Frame::Commit));
-    Ok(rows)
+        .collect();
+    if answers.iter().take(begun).all(Result::is_ok) {
+        answers.drain(..begun);
+    }
+    answers
 }
 
 type Running<'c> = Pin<Box<dyn Future<Output = Answer> + Send + 'c>>;

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::query::Query;
 use super::{
     PostgresStore, artifacts, audit, control, due, events, jobs, load, logs, nodes, placement, pools,
-    reports, retention, submit, summary, tokens,
+    reports, retention, submission, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
@@ -27,11 +27,11 @@ type Stored<T> = Result<T, StoreError>;
 #[async_trait]
 impl Store for PostgresStore {
     async fn submit(&self, jobs: Vec<NewJob>, by: &Actor) -> Result<Vec<Submitted>, SubmitError> {
-        let call = submit::Call::new(jobs, by)?;
+        let call = submission::Call::new(jobs, by)?;
         let (core, weight) = (Arc::clone(&self.core), call.weight());
         let carry_out = move |calls| submit::carry_out(Arc::clone(&core), calls);
         let answer = self.submits.call(call, weight, carry_out).await;
-        answer.unwrap_or_else(submit::Answer::unknown).into_result()
+        answer.unwrap_or_else(submission::Answer::unknown).into_result()
     }
 
     async fn cancel(&self, job_id: JobId, by: &Actor) -> Stored<Control> {

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jobyard_model::lifecycle::{Job, Outstanding};
-use jobyard_model::{ArtifactHash, BinaryUrl, JobId, ShapeId, Timestamp};
-use serde_json::Value;
+use jobyard_model::{ArtifactHash, JobId, ShapeId, Timestamp};
 use uuid::Uuid;
 
 use super::Core;
@@ -15,18 +14,17 @@ use super::load::{self, Columns};
 use super::pools;
 use super::query::Query;
 use super::session::{Rows, Session};
+use super::submission::{Answer, Call, Prepared, artifact_of, visible};
 use super::{audit, writes};
-use crate::encoding::{from_json, policy_of, shape_digest, shape_of, to_json};
+use crate::encoding::policy_of;
 use crate::ledger::{Ledger, Terms};
 use crate::rows::Seat;
 use crate::wake::Wakes;
-use crate::{Actor, NewJob, StoreError, SubmitError, Submitted};
+use crate::{SubmitError, Submitted};
 
-const DOING: &str = "accepting jobs";
-
-const FIND_KEYS: &str = "SELECT key.owner_id, key.key, key.hash, key.job_id
-    FROM unnest($1::int[], $2::text[]) AS asked(owner_id, key)
-    JOIN idempotency key ON key.owner_id = asked.owner_id AND key.key = asked.key";
+const FIND_KEYS: &str = "SELECT used.owner_id, used.key, used.hash, used.job_id
+    FROM unnest($1::int[], $2::text[]) AS asked(owner_id, key) CROSS JOIN LATERAL (
+      SELECT * FROM idempotency i WHERE i.owner_id = asked.owner_id AND i.key = asked.key OFFSET 0) used";
 const FIND_JOBS: &str = "SELECT id FROM job WHERE id = ANY($1)";
 const FIND_ARTIFACTS: &str = "SELECT hash FROM artifact WHERE hash = ANY($1)";
 // Against `artifacts::add`, which takes the same lock alone: either it sees the waiting job, or we see the artifact.
@@ -45,91 +43,6 @@ const INSERT_JOBS: &str = "INSERT INTO job (id, owner_id, pool_id, shape_id, nam
     AS new(id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec)";
 const INSERT_AWAITED: &str =
     "INSERT INTO awaited_artifact (hash, job_id) SELECT * FROM unnest($1::bytea[], $2::uuid[])";
-
-/// One call to `submit`, prepared by its caller.
-#[derive(Debug, Clone)]
-pub(super) struct Call {
-    jobs: Arc<Vec<Prepared>>,
-    by: Actor,
-}
-
-#[derive(Debug)]
-struct Prepared {
-    job: NewJob,
-    spec: String,
-    shape: String,
-    digest: [u8; 32],
-}
-
-/// What became of a call.
-#[derive(Debug)]
-pub(super) enum Answer {
-    Done(Vec<Submitted>),
-    Refused(SubmitError),
-    Failed(Fault),
-}
-
-impl Call {
-    /// Turns specs into what is stored.
-    ///
-    /// # Errors
-    /// [`StoreError::Inconsistent`] when a spec has no JSON form.
-    pub(super) fn new(jobs: Vec<NewJob>, by: &Actor) -> Result<Self, StoreError> {
-        let prepare = |job: NewJob| {
-            let (shape, digest) = shape_digest(&shape_of(&job.spec))?;
-            let spec = storable(to_json("job", &job.spec)?)?;
-            Ok(Prepared { spec, shape, digest, job })
-        };
-        let jobs = jobs.into_iter().map(prepare).collect::<Result<_, StoreError>>()?;
-        Ok(Self { jobs: Arc::new(jobs), by: by.clone() })
-    }
-
-    /// How many jobs.
-    pub(super) fn weight(&self) -> usize {
-        self.jobs.len()
-    }
-}
-
-/// JSON as PostgreSQL stores it: NUL, which the doors refuse, becomes visible instead of failing the statement.
-fn storable(json: String) -> Result<String, StoreError> {
-    if !json.contains("\\u0000") {
-        return Ok(json);
-    }
-    let value: Value = from_json("job", "a new row", &json)?;
-    to_json("job", &without_nul(value))
-}
-
-fn without_nul(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(visible(&text)),
-        Value::Array(items) => Value::Array(items.into_iter().map(without_nul).collect()),
-        Value::Object(fields) => {
-            let fields = fields.into_iter().map(|(key, value)| (visible(&key), without_nul(value)));
-            Value::Object(fields.collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => value,
-    }
-}
-
-fn visible(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
-}
-
-impl Answer {
-    /// As the caller sees it.
-    pub(super) fn into_result(self) -> Result<Vec<Submitted>, SubmitError> {
-        match self {
-            Self::Done(submitted) => Ok(submitted),
-            Self::Refused(error) => Err(error),
-            Self::Failed(fault) => Err(fault.during(DOING).into()),
-        }
-    }
-
-    /// A call that came to no end; whether it was carried out can't be told.
-    pub(super) fn unknown() -> Self {
-        Self::Failed(Fault::Unknown(Shared::new("the transaction was abandoned")))
-    }
-}
 
 /// Carries out calls in one transaction; when a statement refuses what is in one of them, each in its own.
 pub(super) async fn carry_out(core: Arc<Core>, calls: Vec<Call>) -> Vec<Answer> {
@@ -408,11 +321,4 @@ fn insert_jobs(new: &[(&Prepared, Seat)], now: Timestamp) -> Query {
         .bind_each(new, |_| now.0)
         .bind_each(new, |(prepared, _)| prepared.job.idempotency.as_ref().map(|(key, _)| key.clone()))
         .bind_each(new, |(prepared, _)| prepared.spec.clone())
-}
-
-fn artifact_of(job: &NewJob) -> Option<ArtifactHash> {
-    match job.spec.binary {
-        Some(BinaryUrl::Artifact(hash)) => Some(hash),
-        Some(BinaryUrl::File(_)) | None => None,
-    }
 }

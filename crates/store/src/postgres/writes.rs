@@ -10,6 +10,10 @@ use crate::ledger::{JobUpdate, Ledger, NodeMark, Writes};
 use crate::rows::{AttemptRow, EndRow, EventRow, HistoryRow, JobRow};
 use crate::wake::{WakeTopic, Wakes};
 
+// How each set finds its rows: for each item a look-up that stands by itself (`OFFSET 0`), then the place in the table.
+// The hot tables are often vacuumed while they are empty, and a planner that believes they are still empty reads them
+// whole for each item if it may choose. The rows are locked, so their places don't change.
+
 const UPDATE_JOBS: &str = "WITH changed AS (
   UPDATE job_live SET status = new.status, wait_since_ms = new.wait_since_ms, due_ms = new.due_ms,
     artifact_missing = new.artifact_missing, start_deadline_ms = new.start_deadline_ms, attempt = new.attempt,
@@ -23,16 +27,20 @@ const UPDATE_JOBS: &str = "WITH changed AS (
     AS new(id, was_status, was_attempt, was_lease_id, status, wait_since_ms, due_ms, artifact_missing,
       start_deadline_ms, attempt, lease_id, intent, retry_count, platform_failures, platform_since_ms, unpaid_in_row,
       evictions, avoid_node, started_ms)
-  WHERE job_live.id = new.id AND job_live.status = new.was_status AND job_live.attempt = new.was_attempt
-    AND job_live.lease_id IS NOT DISTINCT FROM new.was_lease_id
+  CROSS JOIN LATERAL (SELECT j.ctid AS place FROM job_live j
+    WHERE j.id = new.id AND j.status = new.was_status AND j.attempt = new.was_attempt
+      AND j.lease_id IS NOT DISTINCT FROM new.was_lease_id OFFSET 0) found
+  WHERE job_live.ctid = found.place
   RETURNING 1)
   SELECT jobyard_expect((SELECT count(*) FROM changed), $1, 'job_live updated')";
 
 const DELETE_JOBS: &str = "WITH changed AS (
   DELETE FROM job_live USING unnest($2::uuid[], $3::smallint[], $4::int[], $5::uuid[])
     AS old(id, status, attempt, lease_id)
-  WHERE job_live.id = old.id AND job_live.status = old.status AND job_live.attempt = old.attempt
-    AND job_live.lease_id IS NOT DISTINCT FROM old.lease_id
+  CROSS JOIN LATERAL (SELECT j.ctid AS place FROM job_live j
+    WHERE j.id = old.id AND j.status = old.status AND j.attempt = old.attempt
+      AND j.lease_id IS NOT DISTINCT FROM old.lease_id OFFSET 0) found
+  WHERE job_live.ctid = found.place
   RETURNING 1)
   SELECT jobyard_expect((SELECT count(*) FROM changed), $1, 'job_live deleted')";
 
@@ -52,15 +60,17 @@ const UPDATE_ATTEMPTS: &str = "WITH changed AS (
     lease_until_ms = new.lease_until_ms, heard_ms = new.heard_ms
   FROM unnest($2::uuid[], $3::int[], $4::uuid[], $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[],
     $9::bigint[]) AS new(job_id, number, lease_id, phase, accepted_ms, started_ms, lease_until_ms, heard_ms)
-  WHERE attempt_live.job_id = new.job_id AND attempt_live.number = new.number
-    AND attempt_live.lease_id = new.lease_id
+  CROSS JOIN LATERAL (SELECT a.ctid AS place FROM attempt_live a
+    WHERE a.job_id = new.job_id AND a.number = new.number AND a.lease_id = new.lease_id OFFSET 0) found
+  WHERE attempt_live.ctid = found.place
   RETURNING 1)
   SELECT jobyard_expect((SELECT count(*) FROM changed), $1, 'attempt_live updated')";
 
 const DELETE_ATTEMPTS: &str = "WITH changed AS (
   DELETE FROM attempt_live USING unnest($2::uuid[], $3::int[], $4::uuid[]) AS old(job_id, number, lease_id)
-  WHERE attempt_live.job_id = old.job_id AND attempt_live.number = old.number
-    AND attempt_live.lease_id = old.lease_id
+  CROSS JOIN LATERAL (SELECT a.ctid AS place FROM attempt_live a
+    WHERE a.job_id = old.job_id AND a.number = old.number AND a.lease_id = old.lease_id OFFSET 0) found
+  WHERE attempt_live.ctid = found.place
   RETURNING 1)
   SELECT jobyard_expect((SELECT count(*) FROM changed), $1, 'attempt_live deleted')";
 

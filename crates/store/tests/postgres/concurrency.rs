@@ -209,15 +209,18 @@ async fn a_call_that_is_dropped_leaves_no_transaction_open() {
     let node = world.node().await;
     world.submit_many(200, &spec()).await;
     let mix = Mix { stores: vec![store], node, claimed: Mutex::default(), draw: Draw::new(11) };
-    let mut dropped = 0;
-    for _ in 0..400 {
-        let within = Duration::from_micros(mix.draw.below(4_000));
-        dropped += u32::from(tokio::time::timeout(within, mix.step()).await.is_err());
-    }
-    assert!(dropped > 50, "only {dropped} calls were dropped half-way");
     let open =
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'jobyard' AND xact_start IS NOT NULL";
-    server.wait_until(open, "0").await;
+    let mut dropped = 0;
+    for _ in 0..500 {
+        let within = Duration::from_micros(mix.draw.below(6_000));
+        if tokio::time::timeout(within, mix.step()).await.is_err() {
+            dropped += 1;
+            // Before the next call would end it, and well before the server would.
+            server.wait_at_most(Duration::from_secs(20), open, "0").await;
+        }
+    }
+    assert!(dropped > 50, "only {dropped} calls were dropped half-way");
     // The pool has all its connections, and they work.
     for _ in 0..20 {
         world.submit(spec()).await;
