@@ -7,7 +7,7 @@ use std::process::Command;
 use futures_util::TryStreamExt;
 use jobyard_client::json::JobSubmit;
 use jobyard_client::{Client, JobFilter, JobId, Status};
-use jobyard_system_tests::{Signal, Yard, bin, eventually, processes_named};
+use jobyard_system_tests::{DEADLINE, Signal, Yard, bin, eventually, processes_named};
 
 const FILES: usize = 200;
 
@@ -51,7 +51,7 @@ async fn submit_counts(yard: &Yard, client: &Client, files: &[PathBuf]) -> Vec<J
 
 async fn wait_for_all(client: &Client, ids: &[JobId]) {
     for id in ids {
-        let job = client.jobs().wait(*id).await.expect("an end");
+        let job = client.jobs().wait_for(*id, DEADLINE).await.expect("an end");
         assert_eq!(job.status, Status::Success, "job {id}: {:?}", job.result);
     }
 }
@@ -186,7 +186,7 @@ async fn executables_run(yard: Yard) {
     let pushed = client.artifacts().push_file(&windows).await.expect("it goes up");
     let submit = JobSubmit { binary_url: Some(format!("sha256:{}", pushed.hash)), ..JobSubmit::default() };
     let id = client.jobs().submit(submit).await.expect("accepted").id;
-    let job = client.jobs().wait(id).await.expect("an end");
+    let job = client.jobs().wait_for(id, DEADLINE).await.expect("an end");
     let result = job.result.expect("a result");
     assert_eq!((job.status, job.reason.as_str()), (Status::FinalFailed, "not_retryable"));
     assert!(result.message.contains("carriage return"), "{}", result.message);
