@@ -14,7 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use jobyard_model::{JobId, LeaseId, LeaseSettings, NodeId, Timestamp};
+use jobyard_model::{JobId, LeaseId, LeaseSettings, NodeId, SessionId, Timestamp};
 
 use crate::rows::{AttemptRow, EndRow, EventRow, HistoryRow, JobRow};
 use crate::wake::Wakes;
@@ -88,8 +88,9 @@ pub(crate) struct Writes {
     pub(crate) ends: Vec<EndRow>,
     /// `event`, in order.
     pub(crate) events: Vec<EventRow>,
-    /// `node.bad_in_row` and `node.suspended`.
-    pub(crate) nodes: BTreeMap<NodeId, NodeMark>,
+    /// `node.bad_in_row` and `node.suspended`, by the session that the attempts were placed for: what was meant for a
+    /// worker that is gone says nothing about the one that came after it.
+    pub(crate) nodes: BTreeMap<(NodeId, SessionId), NodeMark>,
     /// What to wake after the commit.
     pub(crate) wakes: Wakes,
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jobyard_model::lifecycle::{EndedAttempt, Refusal, Transition};
 use jobyard_model::{
-    AttemptEnd, Job, JobEvent, JobId, LeaseId, Moment, NodeId, Outcome, Phase, Resources, Timestamp,
+    AttemptEnd, Job, JobEvent, JobId, LeaseId, Moment, NodeId, Outcome, Phase, Resources, SessionId,
+    Timestamp,
 };
 
 use super::{JobUpdate, NodeMark, Past, PastAttempt, Terms, Writes};
@@ -24,7 +25,7 @@ pub(crate) struct Ledger {
     ends: Vec<EndRow>,
     reopened: Vec<(JobId, i32)>,
     events: Vec<EventRow>,
-    nodes: BTreeMap<NodeId, NodeMark>,
+    nodes: BTreeMap<(NodeId, SessionId), NodeMark>,
     wakes: Wakes,
 }
 
@@ -137,7 +138,7 @@ impl Ledger {
         {
             entry.started_at = entry.started_at.or(attempt.started_at);
             if entry.job.live_attempt().is_some_and(|before| before.phase < Phase::Running) {
-                self.nodes.insert(attempt.node_id, NodeMark { reset: true, bad: 0 });
+                self.nodes.insert((attempt.node_id, attempt.session), NodeMark { reset: true, bad: 0 });
             }
         }
         entry.job = transition.job.clone();
@@ -186,7 +187,7 @@ impl Ledger {
         self.past.insert((job_id, attempt.number), past);
         let never_accepted = ended.outcome == Outcome::NotStarted && ended.end == AttemptEnd::Silent;
         if ended.outcome == Outcome::LaunchFailed || never_accepted {
-            self.nodes.entry(attempt.node_id).or_default().bad += 1;
+            self.nodes.entry((attempt.node_id, attempt.session)).or_default().bad += 1;
         }
         self.ended.push((job_id, round, ended.clone()));
         self.wakes.add(WakeTopic::Placement);

@@ -16,6 +16,7 @@ use crate::{Report, ReportItem, Verdict};
 const JOB: JobId = JobId(Uuid::from_u128(1));
 const LEASE: LeaseId = LeaseId(Uuid::from_u128(2));
 const NODE: NodeId = NodeId(Uuid::from_u128(3));
+const SESSION: SessionId = SessionId(Uuid::from_u128(4));
 const NOW: Timestamp = Timestamp(1_000_000);
 
 fn terms(now: Timestamp) -> Terms {
@@ -44,7 +45,7 @@ fn running() -> (JobRow, AttemptRow) {
     let claim = JobEvent::Claim {
         lease_id: LEASE,
         node_id: NODE,
-        session: SessionId(Uuid::from_u128(4)),
+        session: SESSION,
         lease_until: NOW.plus_ms(10_000),
     };
     ledger.claim(JOB, claim, Resources::DEFAULT, "informer").unwrap();
@@ -100,7 +101,7 @@ fn a_whole_life_in_one_batch_ends_once() {
     assert_eq!((writes.history.len(), writes.ends.len()), (1, 1));
     assert_eq!(writes.ends[0].started_ms, Some(NOW.0 + 50));
     assert!(!writes.history[0].end_json.contains("\\u0000") && writes.history[0].end_json.len() < 9_000);
-    assert!(writes.nodes[&NODE].reset);
+    assert!(writes.nodes[&(NODE, SESSION)].reset);
     assert!(writes.wakes.has(WakeTopic::Placement) && writes.wakes.has(WakeTopic::Logs));
 }
 
@@ -163,7 +164,7 @@ fn only_what_fails_to_launch_counts_against_a_node() {
     let mut ledger = loaded();
     ledger.terms.now = NOW.plus_ms(20_000);
     silent(&mut ledger, AttemptEnd::Silent).unwrap();
-    assert_eq!(ledger.into_writes().unwrap().nodes[&NODE].bad, 1);
+    assert_eq!(ledger.into_writes().unwrap().nodes[&(NODE, SESSION)].bad, 1);
     let mut ledger = loaded();
     silent(&mut ledger, AttemptEnd::NotStarted { why: "full".to_owned() }).unwrap();
     assert!(ledger.into_writes().unwrap().nodes.is_empty());

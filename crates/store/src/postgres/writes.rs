@@ -1,8 +1,8 @@
 //! Carries out what the ledger decided: set by set, each write guarded by what was read, each set counted by the
 //! server before the COMMIT that was sent along with it.
 
-use jobyard_model::NodeId;
 use jobyard_model::node::SUSPEND_AFTER;
+use jobyard_model::{NodeId, SessionId};
 
 use super::fault::Fault;
 use super::query::Query;
@@ -115,8 +115,8 @@ const MARK_NODES: &str = "UPDATE node SET
     bad_in_row = CASE WHEN mark.reset THEN 0 ELSE node.bad_in_row END + mark.bad,
     suspended = CASE WHEN CASE WHEN mark.reset THEN 0 ELSE node.bad_in_row END + mark.bad >= $4
       THEN coalesce(node.suspended, $5) ELSE node.suspended END
-  FROM unnest($1::uuid[], $2::boolean[], $3::int[]) AS mark(node_id, reset, bad)
-  WHERE node.node_id = mark.node_id AND (mark.bad > 0 OR node.bad_in_row <> 0)";
+  FROM unnest($1::uuid[], $2::boolean[], $3::int[], $6::uuid[]) AS mark(node_id, reset, bad, session)
+  WHERE node.node_id = mark.node_id AND node.session = mark.session AND (mark.bad > 0 OR node.bad_in_row <> 0)";
 
 /// The statements that write all that became of the ledger's jobs, and whom to wake once they are committed.
 pub(super) fn of(ledger: Ledger) -> Result<(Vec<Query>, Wakes), Fault> {
@@ -332,19 +332,21 @@ fn insert_events(rows: &[EventRow]) -> Query {
 }
 
 fn mark_nodes(writes: &Writes, queries: &mut Vec<Query>) {
-    let marks: Vec<(NodeId, NodeMark)> = writes.nodes.iter().map(|(node, mark)| (*node, *mark)).collect();
+    let marks: Vec<((NodeId, SessionId), NodeMark)> =
+        writes.nodes.iter().map(|(node, mark)| (*node, *mark)).collect();
     if marks.is_empty() {
         return;
     }
     if marks.len() > 1 {
-        queries.push(Query::new(LOCK_NODES).bind_each(&marks, |(node_id, _)| node_id.0));
+        queries.push(Query::new(LOCK_NODES).bind_each(&marks, |((node_id, _), _)| node_id.0));
     }
     let mark = Query::new(MARK_NODES)
-        .bind_each(&marks, |(node_id, _)| node_id.0)
+        .bind_each(&marks, |((node_id, _), _)| node_id.0)
         .bind_each(&marks, |(_, mark)| mark.reset)
         .bind_each(&marks, |(_, mark)| crate::rows::number_column(mark.bad))
         .bind(crate::rows::number_column(SUSPEND_AFTER))
-        .bind(format!("{SUSPEND_AFTER} attempts in a row did not start here"));
+        .bind(format!("{SUSPEND_AFTER} attempts in a row did not start here"))
+        .bind_each(&marks, |((_, session), _)| session.0);
     queries.push(mark);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jobyard_model::node::SUSPEND_AFTER;
-use jobyard_model::{JobId, NodeId};
+use jobyard_model::{JobId, NodeId, SessionId};
 use rusqlite::params;
 
 use super::fault::Fault;
@@ -65,8 +65,8 @@ pub(super) fn carry_out(scope: &Scope<'_>, ledger: Ledger) -> Result<(), Fault> 
     for event in &writes.events {
         insert_event(scope, event)?;
     }
-    for (node_id, mark) in &writes.nodes {
-        mark_node(scope, *node_id, *mark)?;
+    for (node, mark) in &writes.nodes {
+        mark_node(scope, *node, *mark)?;
     }
     scope.wake_all(writes.wakes);
     Ok(())
@@ -280,16 +280,20 @@ fn insert_event(scope: &Scope<'_>, row: &EventRow) -> Result<(), Fault> {
 }
 
 /// Counts failures to launch in a row, and suspends the node at [`SUSPEND_AFTER`].
-fn mark_node(scope: &Scope<'_>, node_id: NodeId, mark: NodeMark) -> Result<(), Fault> {
+fn mark_node(
+    scope: &Scope<'_>,
+    (node_id, session): (NodeId, SessionId),
+    mark: NodeMark,
+) -> Result<(), Fault> {
     if mark.reset {
-        scope
-            .execute("UPDATE node SET bad_in_row = 0 WHERE node_id = ?1 AND bad_in_row <> 0", [node_id.0])?;
+        let sql = "UPDATE node SET bad_in_row = 0 WHERE node_id = ?1 AND session = ?2 AND bad_in_row <> 0";
+        scope.execute(sql, [node_id.0, session.0])?;
     }
     if mark.bad > 0 {
         let why = format!("{SUSPEND_AFTER} attempts in a row did not start here");
         let sql = "UPDATE node SET bad_in_row = bad_in_row + ?2, suspended = CASE WHEN bad_in_row + ?2 >= ?3 \
-            THEN coalesce(suspended, ?4) ELSE suspended END WHERE node_id = ?1";
-        scope.execute(sql, params![node_id.0, mark.bad, SUSPEND_AFTER, why])?;
+            THEN coalesce(suspended, ?4) ELSE suspended END WHERE node_id = ?1 AND session = ?5";
+        scope.execute(sql, params![node_id.0, mark.bad, SUSPEND_AFTER, why, session.0])?;
         scope.wake(WakeTopic::Placement);
     }
     Ok(())

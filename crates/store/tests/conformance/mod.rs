@@ -40,6 +40,7 @@ macro_rules! conformance_suite {
                 retry_by_hand_begins_a_round, retry_names_the_attempt_seen, a_control_of_nothing_is_not_found;
             nodes: a_node_registers_and_is_heard, the_newest_session_wins, a_new_boot_proves_the_old_one_gone,
                 two_boots_that_take_turns_are_quarantined, claim_leases_that_run_out_suspend_a_node,
+                claims_of_a_worker_that_is_gone_suspend_no_node,
                 refusals_do_not_suspend_a_node, a_drain_evicts, pools_exist_by_put;
             time: silence_is_judged_while_servers_are_heard, a_stale_stamp_holds_silence_back,
                 a_gap_holds_silence_back_for_a_lease, a_step_back_holds_silence_back, a_renewal_keeps_an_attempt,

@@ -134,6 +134,21 @@ pub(crate) async fn claim_leases_that_run_out_suspend_a_node(world: &World) {
     assert_eq!(suspended(world).await, None);
 }
 
+/// A worker that was killed with claims in flight: those run out, and the one after it is not blamed.
+pub(crate) async fn claims_of_a_worker_that_is_gone_suspend_no_node(world: &World) {
+    let node = world.node().await;
+    world.settle().await;
+    let jobs = world.submit_many(20, &spec()).await;
+    assert_eq!(world.claim(&jobs, &node).await.len(), 20);
+    let again = restarted(&node);
+    assert!(matches!(register(world, &again).await, RegisterAnswer::Welcome { .. }));
+    world.pass_in_service(15_000).await;
+    assert_eq!(world.store.expire_silent(100).await.unwrap().expired, 20);
+    assert_eq!(suspended(world).await, None);
+    beat(world, &again).await;
+    world.placed(spec(), &again).await;
+}
+
 async fn suspended(world: &World) -> Option<String> {
     world.store.nodes().await.unwrap().remove(0).suspended
 }
