@@ -84,10 +84,10 @@ impl Pace {
 /// Returns when one of the watches changes; never, when there is none or their store is gone.
 async fn any_change(wakes: &mut [watch::Receiver<u64>]) {
     match wakes {
-        [] => std::future::pending().await,
+        [] => std::future::pending::<()>().await,
         [wake, ..] => {
             if wake.changed().await.is_err() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
     }

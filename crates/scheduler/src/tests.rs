@@ -13,6 +13,8 @@ use crate::*;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
+type Change = fn(&mut NodeState);
+
 #[derive(Default)]
 struct World {
     heads: Vec<QueueHead>,
@@ -50,8 +52,8 @@ impl World {
         self
     }
 
-    /// Jobs of one owner, priority and size in cores, `waited_ms` old.
-    fn jobs(mut self, count: usize, owner_id: i32, priority: u8, cores: u64, waited_ms: i64) -> Self {
+    /// Jobs of one (owner, priority) and size in cores, `waited_ms` old.
+    fn jobs(mut self, count: usize, (owner_id, priority): (i32, u8), cores: u64, waited_ms: i64) -> Self {
         let shape_id = ShapeId(i32::try_from(cores).expect("small"));
         let resources = Resources { cpu_milli: cores * 1000, memory_bytes: 1 << 20 };
         let shape = Shape { resources, node_labels: BTreeMap::new(), runtime: Runtime::Process };
@@ -90,21 +92,21 @@ impl World {
 #[test]
 fn higher_priority_goes_first_and_age_decides_between_equals() {
     let mut world =
-        World::default().node(1, 1).jobs(3, 1, 1, 1, 300).jobs(2, 1, 9, 1, 10).jobs(2, 1, 5, 1, 20);
+        World::default().node(1, 1).jobs(3, (1, 1), 1, 300).jobs(2, (1, 9), 1, 10).jobs(2, (1, 5), 1, 20);
     let order = world.one_at_a_time(7, |head| (head.priority.value(), head.job_id.0.as_u128()));
     assert_eq!(order, [(9, 3), (9, 4), (5, 5), (5, 6), (1, 0), (1, 1), (1, 2)]);
 }
 
 #[test]
 fn an_owner_with_one_late_job_is_served_in_the_next_turn() {
-    let mut world = World::default().node(1, 1).jobs(1000, 1, 50, 1, 9000).jobs(1, 2, 50, 1, 0);
+    let mut world = World::default().node(1, 1).jobs(1000, (1, 50), 1, 9000).jobs(1, (2, 50), 1, 0);
     let owners = world.one_at_a_time(3, |head| head.owner_id);
     assert!(owners[..2].contains(&2), "{owners:?}");
 }
 
 #[test]
 fn a_flood_of_urgent_jobs_leaves_the_lowest_lane_its_share() {
-    let mut world = World::default().node(1, 1).jobs(2000, 1, 90, 1, 0).jobs(100, 2, 10, 1, 0);
+    let mut world = World::default().node(1, 1).jobs(2000, (1, 90), 1, 0).jobs(100, (2, 10), 1, 0);
     let lanes = world.one_at_a_time(630, |head| head.priority.lane().value());
     let low = lanes.iter().filter(|lane| **lane == 0).count();
     assert!((25..=40).contains(&low), "3 of 63 shares of 630 placements are 30, got {low}");
@@ -112,16 +114,16 @@ fn a_flood_of_urgent_jobs_leaves_the_lowest_lane_its_share() {
 
 #[test]
 fn an_idle_lane_saves_nothing_up() {
-    let mut world = World::default().node(1, 1).jobs(2000, 1, 90, 1, 0);
+    let mut world = World::default().node(1, 1).jobs(2000, (1, 90), 1, 0);
     world.one_at_a_time(1000, |_| ());
-    let mut world = world.jobs(100, 2, 10, 1, 0);
+    let mut world = world.jobs(100, (2, 10), 1, 0);
     let lanes = world.one_at_a_time(21, |head| head.priority.lane().value());
     assert!(lanes.iter().filter(|lane| **lane == 0).count() <= 2, "{lanes:?}");
 }
 
 #[test]
 fn a_shape_that_does_not_fit_hides_no_other() {
-    let mut world = World::default().node(1, 4).jobs(5, 1, 99, 8, 0).jobs(4, 1, 50, 1, 0);
+    let mut world = World::default().node(1, 4).jobs(5, (1, 99), 8, 0).jobs(4, (1, 50), 1, 0);
     let plan = world.pass();
     assert_eq!(plan.chosen.len(), 4);
     assert_eq!(plan.skipped, 5);
@@ -131,10 +133,10 @@ fn a_shape_that_does_not_fit_hides_no_other() {
 fn a_big_job_that_waited_long_gets_a_node_kept_free() {
     let busy = |node: &mut NodeState| node.reserved = Resources { cpu_milli: 1000, memory_bytes: 0 };
     let mut young =
-        World::default().node(1, 8).change_node(busy).jobs(1, 1, 100, 8, 14_999).jobs(200, 1, 1, 1, 0);
+        World::default().node(1, 8).change_node(busy).jobs(1, (1, 100), 8, 14_999).jobs(200, (1, 1), 1, 0);
     assert_eq!(young.pass().chosen.len(), 7, "young: the small ones pass");
     let mut old =
-        World::default().node(1, 8).change_node(busy).jobs(1, 1, 100, 8, 15_000).jobs(200, 1, 1, 1, 0);
+        World::default().node(1, 8).change_node(busy).jobs(1, (1, 100), 8, 15_000).jobs(200, (1, 1), 1, 0);
     let plan = old.pass();
     assert_eq!((plan.chosen.len(), plan.reserved.len()), (0, 1), "old: nothing passes it");
 }
@@ -142,13 +144,13 @@ fn a_big_job_that_waited_long_gets_a_node_kept_free() {
 #[test]
 fn the_fullest_node_that_fits_is_chosen() {
     let half = |node: &mut NodeState| node.reserved = Resources { cpu_milli: 2000, memory_bytes: 2 << 30 };
-    let mut world = World::default().node(1, 4).node(2, 4).change_node(half).jobs(1, 1, 50, 1, 0);
+    let mut world = World::default().node(1, 4).node(2, 4).change_node(half).jobs(1, (1, 50), 1, 0);
     assert_eq!(world.pass().chosen[0].node_id, NodeId(Uuid::from_u128(2)));
 }
 
 #[test]
 fn a_retry_prefers_another_node_and_takes_the_same_one_rather_than_none() {
-    let mut world = World::default().node(1, 1).node(2, 4).jobs(1, 1, 50, 1, 0);
+    let mut world = World::default().node(1, 1).node(2, 4).jobs(1, (1, 50), 1, 0);
     world.heads[0].avoid_node = Some(NodeId(Uuid::from_u128(1)));
     assert_eq!(world.pass().chosen[0].node_id, NodeId(Uuid::from_u128(2)));
     world.nodes.pop();
@@ -157,7 +159,7 @@ fn a_retry_prefers_another_node_and_takes_the_same_one_rather_than_none() {
 
 #[test]
 fn every_obstacle_keeps_jobs_off_and_is_named() {
-    let cases: [(fn(&mut NodeState), &str, &str); 8] = [
+    let cases: [(Change, &str, &str); 8] = [
         (|node| node.gate = NodeGate::Cordoned, "no_open_node", "is cordoned"),
         (|node| node.gate = NodeGate::Draining, "no_open_node", "is being drained"),
         (|node| node.suspended = Some("x".into()), "no_open_node", "is suspended: x"),
@@ -168,7 +170,7 @@ fn every_obstacle_keeps_jobs_off_and_is_named() {
         (|node| node.capacity.memory_bytes = 0, "never_fits", "has too little memory even when empty"),
     ];
     for (change, reason, words) in cases {
-        let mut world = World::default().node(1, 4).change_node(change).jobs(1, 1, 50, 1, 0);
+        let mut world = World::default().node(1, 4).change_node(change).jobs(1, (1, 50), 1, 0);
         assert!(world.pass().chosen.is_empty(), "{words}");
         let why = why_waiting(&world.shapes[&ShapeId(1)], &world.nodes, NOW);
         let obstacle = why.nodes[0].obstacle.as_ref().expect("an obstacle");
@@ -178,7 +180,7 @@ fn every_obstacle_keeps_jobs_off_and_is_named() {
 
 #[test]
 fn why_speaks_of_labels_and_of_an_empty_pool() {
-    let mut world = World::default().node(1, 4).jobs(1, 1, 50, 1, 0);
+    let mut world = World::default().node(1, 4).jobs(1, (1, 50), 1, 0);
     let shape = world.shapes.get_mut(&ShapeId(1)).expect("the shape");
     shape.node_labels.insert("disk".into(), "fast".into());
     let why = why_waiting(&world.shapes[&ShapeId(1)], &world.nodes, NOW);
@@ -195,7 +197,7 @@ proptest! {
     ) {
         let build = || {
             let world = nodes.iter().zip(1..).fold(World::default(), |world, (cores, id)| world.node(id, *cores));
-            jobs.iter().fold(world, |world, (owner, priority, cores, age)| world.jobs(1, *owner, *priority, *cores, *age))
+            jobs.iter().fold(world, |world, (owner, priority, cores, age)| world.jobs(1, (*owner, *priority), *cores, *age))
         };
         let (mut world, mut again) = (build(), build());
         let plan = world.pass();

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jobyard_handoff::{Containment, ExecPlan};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 pub(crate) enum Tree {
     /// A directory whose `cgroup.procs` names them all.
@@ -68,9 +69,18 @@ impl Tree {
             },
             // The kernel ends the first process of a namespace when all others are gone.
             Self::Namespace => 0,
-            Self::Descendants => descendants().len(),
+            // A list is old when it is read: what forks and ends meanwhile passes its child by. That we have no child,
+            // though, is the kernel's word for having no descendant, orphans being ours.
+            Self::Descendants if !has_child() => 0,
+            Self::Descendants => descendants().len().max(1),
         }
     }
+}
+
+/// Living, or ended and not yet reaped.
+fn has_child() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
 fn signal_all(pids: &[i32], signal: Signal) {

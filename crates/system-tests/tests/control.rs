@@ -64,7 +64,7 @@ async fn cancels(yard: Yard) {
     client.jobs().cancel(clean).await.expect("repeatable");
     let job = ended(&client, clean).await;
     let attempt = until_over(&client, clean, 1).await;
-    match attempt.ended_by.map(|by| by.as_str()) {
+    match attempt.ended_by.map(jobyard_client::EndedBy::as_str) {
         Some("itself") => assert_eq!((job.status, attempt.exit_code), (Status::Success, Some(0))),
         by => assert_eq!((job.status, by), (Status::Cancelled, Some("stop"))),
     }

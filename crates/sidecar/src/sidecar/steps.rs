@@ -40,16 +40,14 @@ impl Sidecar {
                 return true;
             }
         }
-        // Secrets must not outlive the start; should it fail, the directory is still closed to the task.
+        match (faults::before_start(&self.plan), Image::new(&self.plan, &environment)) {
+            (Some(fault), _) => self.fail(fault, now),
+            (None, Ok(image)) => self.start(&image, now),
+            (None, Err(error)) => self.fail(faults::malformed(error), now),
+        }
+        // Secrets must not outlive the start. Removed while the child is on its way, which is what takes its time;
+        // should it fail, the directory is still closed to the task.
         let _ = self.directory.remove_environment();
-        if let Some(fault) = faults::before_start(&self.plan) {
-            self.fail(fault, now);
-            return true;
-        }
-        match Image::new(&self.plan, &environment) {
-            Ok(image) => self.start(&image, now),
-            Err(error) => self.fail(faults::malformed(error), now),
-        }
         true
     }
 

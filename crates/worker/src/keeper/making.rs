@@ -52,10 +52,11 @@ pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sende
             return Made::Unrunnable(end);
         }
     };
+    let is_here = artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.hash));
+    // The sidecar does its part while we talk.
+    let sidecar = is_here.then(|| node.sidecars.begin(&directory));
     let _ = answer.send(LaunchAnswer::Accepted);
     node.relay.say(order.attempt.lease_id, Word::Accepted);
-    let is_here = artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.hash));
-    let sidecar = is_here.then(|| node.sidecars.begin(&directory));
     Made::Attempt(Box::new(Ready { plan, directory, sidecar, artifact }))
 }
 
