@@ -166,6 +166,33 @@ async fn a_timeout_ends_an_attempt_and_the_user_pays() {
     assert_eq!(numbers, [(1, 1), (2, 1), (3, 2), (4, 2)], "numbers go on");
 }
 
+/// Its time is over and it is being told so; then it is cancelled. What is wanted decides what follows.
+#[tokio::test]
+async fn a_cancel_during_the_grace_of_a_timeout_cancels() {
+    let yard = Yard::up().await;
+    let client = yard.client();
+    let notebook = Notebook::in_folder(yard.dir());
+    let deaf =
+        format!("trap '{}' TERM; while :; do sleep 0.1; done", notebook.note("told", "$JOBYARD_ATTEMPT"));
+    let job = JobSubmit {
+        timeout: Some(Seconds { ms: 500 }),
+        stop_grace: Some(Seconds { ms: 2_000 }),
+        ..notebook.job(&deaf)
+    };
+    let id = submit(&client, job).await;
+    eventually("it is told to end", async || (notebook.numbers("told", id) == [1]).then_some(())).await;
+    client.jobs().cancel(id).await.expect("wanted");
+    cancelled(&client, id).await;
+    let attempts = client.jobs().attempts(id).await.expect("attempts");
+    assert_eq!(attempts.len(), 1, "it is not tried again");
+    assert_eq!(
+        attempts[0].ended_by.map(|by| by.as_str()),
+        Some("timeout"),
+        "the first reason is the one told"
+    );
+    the_node_is_empty(&yard).await;
+}
+
 /// Retried by hand while the first round's attempt is unheard: what that one says later is refused.
 #[tokio::test]
 async fn a_late_outcome_does_not_end_the_round_after_it() {
@@ -216,6 +243,29 @@ async fn a_drain_moves_jobs_to_another_node() {
         assert_eq!(attempts.last().expect("one").node_name, "other-node");
         assert_eq!(notebook.ends(*id).len(), 1);
     }
+}
+
+/// Drained between the claim and the worker's answer: the attempt leaves before or after its start, and nobody pays.
+#[tokio::test]
+async fn a_drain_while_the_launch_is_in_flight() {
+    let yard = Yard::on_postgres().await;
+    let client = yard.client();
+    let mut notebook = Notebook::in_folder(yard.dir());
+    let node = the_only_node(&client).await;
+    yard.freeze(Role::Worker);
+    let id = submit(&client, notebook.waiting_job()).await;
+    until_phase(&client, id, "placed").await;
+    client.nodes().drain(node).await.expect("drained");
+    yard.wake(Role::Worker);
+    let first = until_over(&client, id, 1).await;
+    assert!(matches!(first.outcome, Some(Outcome::Evicted | Outcome::NotStarted)), "{first:?}");
+    the_node_is_empty(&yard).await;
+    assert_eq!(client.jobs().get(id).await.expect("the job").status, Status::Waiting);
+    client.nodes().uncordon(node).await.expect("uncordoned");
+    notebook.open_gate();
+    let job = ended(&client, id).await;
+    assert_eq!((job.status, job.retry_count, job.platform_failures), (Status::Success, 0, 0));
+    assert_eq!(notebook.ends(id).len(), 1);
 }
 
 /// A drain of the only node, then of none: jobs wait, visibly, and come back.

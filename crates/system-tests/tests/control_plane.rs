@@ -6,8 +6,8 @@ use std::time::Duration;
 use jobyard_client::json::JobSubmit;
 use jobyard_client::{Client, JobFilter, JobId, Outcome, Status};
 use jobyard_system_tests::{
-    Notebook, Role, Yard, ended, eventually, outcomes, submit, submit_all, time_passes, until_over,
-    until_phase,
+    Datastore, Notebook, Role, Yard, YardPlan, ended, eventually, outcomes, submit, submit_all, time_passes,
+    until_over, until_phase,
 };
 
 /// Longer than a claim lease or a lease of these yards.
@@ -39,6 +39,43 @@ async fn the_informer_dies_between_commit_and_push() {
     succeeds_unpaid(&client, id).await;
     let attempt = client.jobs().get(id).await.expect("the job").attempt.expect("one");
     assert_eq!(notebook.starts(id), [u64::from(attempt)], "only the last one started");
+}
+
+/// The informer's push is cut in the middle, by the death of the worker. It is repeated, and the worker that came after
+/// says that it was not meant.
+#[tokio::test]
+async fn a_push_that_is_cut_is_repeated_until_it_is_answered() {
+    let mut yard = YardPlan::on(Datastore::Postgres).claim_lease_seconds(60).raise().await;
+    let client = yard.client();
+    let notebook = Notebook::in_folder(yard.dir());
+    yard.freeze(Role::Worker);
+    let id = submit(&client, notebook.job("true")).await;
+    until_phase(&client, id, "placed").await;
+    yard.kill(Role::Worker);
+    yard.start(Role::Worker).await;
+    let first = until_over(&client, id, 1).await;
+    assert_eq!(first.outcome, Some(Outcome::NotStarted));
+    assert_eq!(first.message, "the worker was restarted", "answered, long before the claim lease ends");
+    succeeds_unpaid(&client, id).await;
+    assert_eq!(notebook.starts(id), [2]);
+}
+
+/// A push that waits for its answer starts one attempt, once.
+#[tokio::test]
+async fn a_push_to_a_worker_that_sleeps_a_while_starts_once() {
+    let yard = YardPlan::on(Datastore::Postgres).claim_lease_seconds(60).raise().await;
+    let client = yard.client();
+    let notebook = Notebook::in_folder(yard.dir());
+    yard.freeze(Role::Worker);
+    let ids = submit_all(&client, vec![notebook.job("true"); 5]).await;
+    for id in &ids {
+        until_phase(&client, *id, "placed").await;
+    }
+    yard.wake(Role::Worker);
+    for id in ids {
+        succeeds_unpaid(&client, id).await;
+        assert_eq!(notebook.starts(id), [1]);
+    }
 }
 
 /// The informer is killed again and again while jobs flow.
