@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobyard_client::json::{Bytes, JobSubmit, ResourcesSubmit, RetryRequest, Seconds};
-use jobyard_client::{Client, JobId, Outcome, Status};
+use jobyard_client::{Client, EndedBy, JobId, Outcome, Status};
 use jobyard_system_tests::{
     Notebook, Role, Yard, ended, eventually, outcomes, submit, submit_all, until_over, until_phase,
 };
@@ -64,9 +64,9 @@ async fn cancels(yard: Yard) {
     client.jobs().cancel(clean).await.expect("repeatable");
     let job = ended(&client, clean).await;
     let attempt = until_over(&client, clean, 1).await;
-    match attempt.ended_by.map(jobyard_client::EndedBy::as_str) {
-        Some("itself") => assert_eq!((job.status, attempt.exit_code), (Status::Success, Some(0))),
-        by => assert_eq!((job.status, by), (Status::Cancelled, Some("stop"))),
+    match attempt.ended_by {
+        Some(EndedBy::Itself) => assert_eq!((job.status, attempt.exit_code), (Status::Success, Some(0))),
+        by => assert_eq!((job.status, by), (Status::Cancelled, Some(EndedBy::Stop))),
     }
     assert!(notebook.starts(waiting).is_empty() && notebook.ends(running).is_empty());
     the_node_is_empty(&yard).await;
@@ -185,11 +185,7 @@ async fn a_cancel_during_the_grace_of_a_timeout_cancels() {
     cancelled(&client, id).await;
     let attempts = client.jobs().attempts(id).await.expect("attempts");
     assert_eq!(attempts.len(), 1, "it is not tried again");
-    assert_eq!(
-        attempts[0].ended_by.map(|by| by.as_str()),
-        Some("timeout"),
-        "the first reason is the one told"
-    );
+    assert_eq!(attempts[0].ended_by, Some(EndedBy::Timeout), "the first reason is the one told");
     the_node_is_empty(&yard).await;
 }
 

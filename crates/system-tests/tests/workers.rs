@@ -1,7 +1,7 @@
 //! Workers that freeze, or die at bad moments.
 
 use jobyard_client::json::{JobSubmit, Seconds};
-use jobyard_client::{Outcome, Status};
+use jobyard_client::{EndedBy, Outcome, Status};
 use jobyard_system_tests::{
     Datastore, Notebook, Role, Yard, YardPlan, ended, eventually, outcomes, submit, until_over, until_phase,
 };
@@ -119,7 +119,7 @@ async fn an_exclusive_task_is_gone_before_its_lease_is() {
     yard.start(Role::Server).await;
     let lost = until_over(&client, id, 1).await;
     assert_eq!((lost.outcome, lost.exit_code), (Some(Outcome::Lost), Some(1)), "{lost:?}");
-    assert_eq!(lost.ended_by, Some(jobyard_client::EndedBy::Lease));
+    assert_eq!(lost.ended_by, Some(EndedBy::Lease));
     let job = ended(&client, id).await;
     assert_eq!((job.status, job.platform_failures, job.retry_count), (Status::Success, 1, 0));
 }
