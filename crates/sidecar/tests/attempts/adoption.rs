@@ -73,10 +73,12 @@ fn the_end_is_told_again_until_it_is_acknowledged() {
 #[test]
 fn a_record_that_can_not_be_written_stays_until_it_is_heard() {
     let world = World::new();
-    let mut live = world.shell("exit 8").start();
+    // It must not end before the place for its record is gone.
+    let mut live = world.shell("while [ ! -e go ]; do sleep 0.01; done; exit 8").start();
     live.talk.hello();
     // No place for the record: what a directory taken away leaves.
     std::fs::remove_file(live.directory.path().join("exit")).unwrap();
+    std::fs::write(live.plan.directory.join("go"), "").unwrap();
     let go = live.talk.ended();
     drop(live.talk);
     // Nobody is connected, and still it is there.
