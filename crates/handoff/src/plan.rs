@@ -160,7 +160,7 @@ pub struct ExecPlan {
     pub arguments: Vec<OsString>,
     /// The working directory of the task process.
     pub directory: PathBuf,
-    /// The attempt's private directory, removed by `cleanup`; `None`: nothing to remove.
+    /// The attempt's private directory, emptied by `cleanup`; `None`: nothing to empty.
     pub scratch: Option<PathBuf>,
     /// Whom to run as; `None`: as the sidecar.
     pub user: Option<UserIds>,

@@ -61,7 +61,8 @@ pub struct PrepareRequest<'a> {
     pub directory: Option<&'a Path>,
     /// Staged inputs, for `JOBYARD_INPUT`; `None`: an empty directory is made.
     pub input: Option<&'a Path>,
-    /// The attempt's private directory. Made when it isn't there; removed by `cleanup`. Every folder above it
+    /// The attempt's private directory. Made when it isn't there; emptied by `cleanup`, after which it may be another
+    /// attempt's. Every folder above it
     /// must be enterable by the attempt's user (mode 0711 will do).
     pub scratch: &'a Path,
     /// Whom to run as; `None`: as the worker.

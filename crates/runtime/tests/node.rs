@@ -119,7 +119,61 @@ fn directories_are_private_and_variables_of_ours_win() {
     assert_eq!(names, promised, "a job can't name a lease of ours");
     assert!(plan.program.is_absolute());
     cleanup(plan).unwrap();
-    assert!(!plan.scratch.as_ref().unwrap().exists());
+}
+
+/// What a task did to its working directory, and whether the next attempt may have it.
+type Spoil = (&'static str, fn(&Path), bool);
+
+#[test]
+fn folders_are_used_again_only_as_they_were_made() {
+    let node = Node::new("again");
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    let spoil: [Spoil; 6] = [
+        ("nothing", |_| {}, true),
+        (
+            "content",
+            |work| {
+                fs::create_dir(work.join("a")).unwrap();
+                fs::write(work.join("a/b"), "secret").unwrap();
+                symlink("/", work.join("link")).unwrap();
+            },
+            true,
+        ),
+        ("permissions", |work| fs::set_permissions(work, fs::Permissions::from_mode(0o777)).unwrap(), false),
+        (
+            "an attribute",
+            |work| {
+                rustix::fs::setxattr(work, "user.mark", b"x", rustix::fs::XattrFlags::empty()).unwrap();
+            },
+            false,
+        ),
+        (
+            "a link in its place",
+            |work| {
+                fs::remove_dir(work).unwrap();
+                symlink("/tmp", work).unwrap();
+            },
+            false,
+        ),
+        ("more beside it", |work| fs::write(work.with_file_name("beside"), "").unwrap(), true),
+    ];
+    for (what, spoil, is_kept) in spoil {
+        let prepared = node.prepare(Resources::default());
+        let work = prepared.plan.directory.clone();
+        let before = inode(&work);
+        // Held open, so that a new one can't get the same number.
+        let _held = fs::File::open(&work).unwrap();
+        spoil(&work);
+        cleanup(&prepared.plan).unwrap();
+        cleanup(&prepared.plan).unwrap();
+        let again = node.prepare(Resources::default());
+        let found = fs::symlink_metadata(&again.plan.directory).unwrap();
+        assert!(found.is_dir() && found.permissions().mode() & 0o7777 == 0o700, "{what}");
+        assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "{what}");
+        assert_eq!(fs::read_dir(work.parent().unwrap()).unwrap().count(), 3, "{what}");
+        assert_eq!(inode(&work) == before, is_kept, "{what}");
+        cleanup(&again.plan).unwrap();
+    }
 }
 
 #[test]

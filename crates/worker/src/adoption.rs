@@ -52,8 +52,10 @@ pub(crate) fn look_around(node: &Arc<Node>, spool: &Spool) -> Result<LeftBehind,
     left.outcomes.retain(|(attempt, _)| !is_adopted(attempt));
     let scratch: HashSet<PathBuf> =
         left.adopted.iter().filter_map(|(found, _)| found.plan.scratch.clone()).collect();
-    left.rubbish = entries(&node.places.work)?;
-    left.rubbish.retain(|path| !scratch.contains(path));
+    for path in entries(&node.places.work)?.into_iter().filter(|path| !scratch.contains(path)) {
+        let discarded = node.places.discard(&path).map_err(failed("put aside", &path))?;
+        left.rubbish.push(discarded);
+    }
     for path in entries(&node.places.logs)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if let Some(attempt) = attempt_of_log(name).filter(|attempt| !is_adopted(attempt)) {

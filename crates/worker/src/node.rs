@@ -108,7 +108,7 @@ impl Node {
             environment: &order.environment,
             directory: None,
             input: None,
-            scratch: &self.places.scratch(order.attempt.lease_id),
+            scratch: &self.places.scratch(slot),
             user: self.users.map(|users| users.in_slot(slot)),
             resources: jobyard_runtime::Resources {
                 memory_bytes: order.resources.memory_bytes,

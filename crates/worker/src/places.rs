@@ -2,11 +2,13 @@
 //! where their users can enter.
 
 use std::fs::{self, DirBuilder};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use jobyard_model::{JobId, LeaseId};
+use jobyard_model::JobId;
+use jobyard_runtime::remove_tree;
+use uuid::Uuid;
 
 use crate::error::{StartError, failed};
 use crate::launch::AttemptRef;
@@ -26,7 +28,7 @@ pub(crate) struct Places {
     pub(crate) logs: PathBuf,
     /// Undelivered outcomes, named by lease.
     pub(crate) spool: PathBuf,
-    /// Private directories of attempts, named by lease.
+    /// Private directories of attempts, named by slot; rubbish has other names.
     pub(crate) work: PathBuf,
     /// Executables, named by hash.
     pub(crate) artifacts: PathBuf,
@@ -70,9 +72,20 @@ impl Places {
         self.attempts.join(slot.to_string())
     }
 
-    /// An attempt's private directory.
-    pub(crate) fn scratch(&self, lease_id: LeaseId) -> PathBuf {
-        self.work.join(lease_id.0.simple().to_string())
+    /// The private directory of the attempt in this slot.
+    pub(crate) fn scratch(&self, slot: u32) -> PathBuf {
+        self.work.join(slot.to_string())
+    }
+
+    /// Removes the private directories that are kept for the next attempts.
+    pub(crate) fn empty_work(&self) -> io::Result<()> {
+        fs::read_dir(&self.work)?.try_for_each(|entry| remove_tree(&entry?.path()))
+    }
+
+    /// Gives something in `work` a name that no attempt's directory has, so that it can be removed at leisure.
+    pub(crate) fn discard(&self, path: &Path) -> io::Result<PathBuf> {
+        let rubbish = self.work.join(format!("rubbish-{}", Uuid::new_v4().simple()));
+        fs::rename(path, &rubbish).map(|()| rubbish)
     }
 
     /// An attempt's log file. Its name says whose it is, so that it can be delivered when all else is gone.
@@ -149,7 +162,7 @@ fn is_enterable(directory: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
+    use jobyard_model::LeaseId;
 
     use super::*;
 

@@ -255,8 +255,10 @@ fn leave(node: &Node) {
     if node.table().count() > 0 {
         return;
     }
+    let kept = node.places.empty_work();
     let removals = node.places.borrowed.iter().map(|path| remove_tree(path));
-    for error in removals.chain([node.runtime.tear_down()]).filter_map(Result::err) {
+    for error in [kept].into_iter().chain(removals).chain([node.runtime.tear_down()]).filter_map(Result::err)
+    {
         // The next worker uses it again.
         tracing::info!(error = &error as &dyn std::error::Error, "something of the node stays");
     }

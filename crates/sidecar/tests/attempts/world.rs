@@ -322,13 +322,21 @@ fn clear_up(plan: &ExecPlan, directory: &AttemptDirectory, record: ExitRecord) -
     let (stdout, stderr) = read_log(&plan.log.path);
     cleanup(plan).unwrap();
     cleanup(plan).unwrap();
-    assert!(!plan.scratch.as_ref().unwrap().exists());
+    assert_eq!(leftovers(plan.scratch.as_ref().unwrap()), [] as [PathBuf; 0]);
     for group in plan.groups.directories() {
         assert!(!group.exists(), "{}", group.display());
     }
     directory.remove().unwrap();
     directory.remove().unwrap();
     Done { record, stdout, stderr }
+}
+
+/// What is in the folders of an attempt, and beside them.
+fn leftovers(scratch: &Path) -> Vec<PathBuf> {
+    let entries = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let is_folder = |path: &PathBuf| ["work", "input", "output"].iter().any(|name| path.ends_with(name));
+    let (folders, others): (Vec<_>, Vec<_>) = entries(scratch).partition(is_folder);
+    others.into_iter().chain(folders.iter().flat_map(|folder| entries(folder))).collect()
 }
 
 pub(crate) fn assert_no_member(plan: &ExecPlan) {
