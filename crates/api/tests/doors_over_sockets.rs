@@ -244,7 +244,9 @@ const SOCKET_VARIABLE: &str = "DOOR_OF_ANOTHER_USER";
 async fn another_user_is_refused() {
     if let Some(path) = std::env::var_os(SOCKET_VARIABLE) {
         let refused = registered(&ReportDoorClient::new(vec![path.into()])).await.unwrap_err();
-        assert!(matches!(refused, DoorError::NotSent { .. }), "the listener is not ours either: {refused}");
+        // Which of the two depends on whether the call left before the door closed.
+        let is_unheard = matches!(refused, DoorError::NotSent { .. } | DoorError::Unknown { .. });
+        assert!(is_unheard, "closed without a word: {refused}");
         // Not even a client that doesn't look at the listener gets through.
         let stream = std::os::unix::net::UnixStream::connect(std::env::var_os(SOCKET_VARIABLE).unwrap());
         let closed = std::io::Read::read(&mut stream.unwrap(), &mut [0; 64]);

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tonic::codegen::http::Uri;
 use tonic::{Code, Response, Status, Streaming};
 
-use super::connection::{Address, Connection};
+use super::connection::{Address, CallError, Connection};
 use super::{CALL_DEADLINE, CHUNK_DEADLINE, MAX_MESSAGE_BYTES};
 use crate::doors::{DoorError, ReportDoor, WorkerDoor};
 use crate::proto;
@@ -180,6 +180,9 @@ fn error_of(status: &Status, address: String) -> DoorError {
     } else {
         status.message().to_owned()
     };
+    if CallError::is_not_sent(status) {
+        return DoorError::NotSent { address, why };
+    }
     match status.code() {
         Code::InvalidArgument
         | Code::NotFound

@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use thiserror::Error;
 use tokio::sync::Mutex;
+use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 
@@ -78,16 +80,43 @@ async fn open(path: &Path) -> Result<Connection, String> {
 #[derive(Clone)]
 pub(super) struct Connection(SendRequest<Body>);
 
+/// A call that has no answer.
+#[derive(Debug, Error)]
+pub(super) enum CallError {
+    /// The connection closed before the request was on it.
+    #[error("the connection closed before the call")]
+    NotSent(#[source] hyper::Error),
+    /// It may have been heard.
+    #[error(transparent)]
+    Unanswered(hyper::Error),
+}
+
+impl CallError {
+    /// Whether this says that the call did not leave.
+    pub(super) fn is_not_sent(status: &Status) -> bool {
+        let cause = std::error::Error::source(status).and_then(|cause| cause.downcast_ref());
+        matches!(cause, Some(Self::NotSent(_)))
+    }
+}
+
 impl Service<http::Request<Body>> for Connection {
     type Response = http::Response<hyper::body::Incoming>;
-    type Error = hyper::Error;
+    type Error = CallError;
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+    /// Always: the call itself waits for its turn, so that its error can say that nothing was sent.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        Box::pin(self.0.send_request(request))
+        let mut sender = self.0.clone();
+        Box::pin(async move {
+            sender.ready().await.map_err(CallError::NotSent)?;
+            sender.try_send_request(request).await.map_err(|mut refused| match refused.take_message() {
+                Some(_) => CallError::NotSent(refused.into_error()),
+                None => CallError::Unanswered(refused.into_error()),
+            })
+        })
     }
 }
