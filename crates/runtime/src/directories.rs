@@ -76,6 +76,11 @@ fn make_directory(path: &Path, mode: u32, owner: Option<UserIds>) -> io::Result<
 /// killed). The log file and the attempt directory are the caller's.
 pub fn cleanup(plan: &ExecPlan) -> io::Result<()> {
     remove_busy_groups(plan)?;
+    empty_folders(plan)
+}
+
+/// Only the scratch directory.
+pub(crate) fn empty_folders(plan: &ExecPlan) -> io::Result<()> {
     match &plan.scratch {
         Some(scratch) => empty_scratch(scratch, plan.user),
         None => Ok(()),

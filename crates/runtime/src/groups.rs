@@ -167,6 +167,11 @@ pub(crate) fn remove_groups(groups: &Groups) -> io::Result<()> {
     worst
 }
 
+/// The greatest memory use seen begins again with what is used now.
+pub(crate) fn reset_peak(groups: &Groups) -> Result<(), GroupError> {
+    groups.memory_v1.as_deref().map_or(Ok(()), |group| set(group, "memory.max_usage_in_bytes", 0))
+}
+
 fn cpu_quota_us(resources: &Resources) -> Option<u64> {
     let quota = resources.cpu_limit_milli?.saturating_mul(CPU_PERIOD_US) / 1_000;
     // The kernel takes no less than a millisecond.

@@ -1,5 +1,5 @@
 //! How a task process is isolated. `prepare` (in the worker) makes what the attempt needs on this machine and
-//! returns the plan; the sidecar executes the plan; `cleanup` (in the worker) takes it all away again.
+//! returns the plan; the sidecar executes the plan; `retire` (in the worker) clears up, and `cleanup` takes it all away.
 //!
 //! Owns: control groups, private directories, which containment this machine can do, and clearing the processes
 //! of an attempt whose sidecar is gone. Never: a job, its policy, a lease, the wire.
@@ -17,7 +17,7 @@
 //! let sidecar = sidecars.begin(&directory)?;
 //! // … frames over sidecar.connection until Ended, AckOutcome, Idle …
 //! let let_go = sidecars.give_back(sidecar);
-//! cleanup(&prepared.plan)?;
+//! runtime.retire(&prepared.plan)?;
 //! directory.remove()?;
 //! # Ok(()) }
 //! ```
@@ -25,6 +25,7 @@
 mod clear;
 mod directories;
 mod groups;
+mod kept;
 mod node;
 mod prepare;
 #[expect(unsafe_code, reason = "a clone into new namespaces, which std does not have")]

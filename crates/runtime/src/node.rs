@@ -4,9 +4,11 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use jobyard_handoff::{Containment, read_boot_id};
+use jobyard_handoff::{Containment, ExecPlan, read_boot_id};
 
+use crate::directories::{cleanup, empty_folders};
 use crate::groups::Hierarchies;
+use crate::kept::{KeptGroups, sweep};
 use crate::prepare::{NodeParts, PrepareError, PrepareRequest, Prepared, prepare};
 use crate::probe::{Abilities, probe};
 
@@ -15,6 +17,7 @@ use crate::probe::{Abilities, probe};
 pub struct NodeRuntime {
     abilities: Abilities,
     parents: Hierarchies,
+    kept: KeptGroups,
     boot_id: String,
 }
 
@@ -59,7 +62,7 @@ impl NodeRuntime {
         let own = Hierarchies::own().unwrap_or_default();
         let parents = own.make_parents(&format!("jobyard-{node}"));
         let abilities = probe(&parents);
-        Ok(Self { abilities, parents, boot_id })
+        Ok(Self { abilities, parents, kept: KeptGroups::default(), boot_id })
     }
 
     /// The same node with a weaker containment than it has, for those who must do without groups (and tests).
@@ -87,11 +90,26 @@ impl NodeRuntime {
     /// Makes what the attempt needs and says how to execute it. A few system calls, no fork; about 0.2 ms.
     pub fn prepare(&self, request: &PrepareRequest<'_>) -> Result<Prepared, PrepareError> {
         let containment = self.abilities.containment;
-        prepare(&NodeParts { boot_id: &self.boot_id, containment, parents: &self.parents }, request)
+        let Self { parents, kept, boot_id, .. } = self;
+        prepare(&NodeParts { boot_id, containment, parents, kept }, request)
     }
 
-    /// Worker, when it leaves the node for good: removes the parent groups. Fails while attempts are in them.
+    /// Clears up after an attempt like [`crate::cleanup`], but keeps its groups for the next attempt of its name where
+    /// that one won't notice. For attempts prepared here; for others it is the same.
+    pub fn retire(&self, plan: &ExecPlan) -> io::Result<()> {
+        if self.kept.keep(plan) { empty_folders(plan) } else { cleanup(plan) }
+    }
+
+    /// Worker, at its start: removes groups that an earlier one kept or forgot. `is_in_use` knows the names of attempts
+    /// that may still be going on.
+    pub fn sweep(&self, is_in_use: impl Fn(&str) -> bool) -> io::Result<()> {
+        sweep(&self.parents, &is_in_use)
+    }
+
+    /// Worker, when it leaves the node for good: removes the groups it kept and their parents. Fails while attempts are
+    /// in them.
     pub fn tear_down(&self) -> io::Result<()> {
+        self.kept.clear()?;
         for directory in self.parents.directories() {
             match std::fs::remove_dir(directory) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

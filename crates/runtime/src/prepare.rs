@@ -12,6 +12,7 @@ use jobyard_handoff::{
 
 use crate::directories::{Scratch, remove_tree};
 use crate::groups::{GroupError, Hierarchies, remove_groups};
+use crate::kept::KeptGroups;
 use crate::program::{DEFAULT_PATH, resolve};
 
 /// What to execute.
@@ -140,6 +141,7 @@ pub(crate) struct NodeParts<'a> {
     pub(crate) boot_id: &'a str,
     pub(crate) containment: Containment,
     pub(crate) parents: &'a Hierarchies,
+    pub(crate) kept: &'a KeptGroups,
 }
 
 pub(crate) fn prepare(node: &NodeParts<'_>, request: &PrepareRequest<'_>) -> Result<Prepared, PrepareError> {
@@ -175,7 +177,10 @@ fn make_all(
     scratch: &Scratch,
 ) -> Result<Groups, PrepareError> {
     let groups = match node.containment {
-        Containment::Cgroup => node.parents.make_leaf(request.name, &request.resources)?,
+        Containment::Cgroup => match node.kept.take(request.name, &request.resources) {
+            Some(groups) => groups,
+            None => make_groups(node, request)?,
+        },
         Containment::PidNamespace { .. } | Containment::Subreaper => Groups::default(),
     };
     scratch.make(request.scratch, request.user, request.input.is_none()).map_err(|source| {
@@ -185,6 +190,12 @@ fn make_all(
         let doing = "make the attempt's directories in";
         PrepareError::Io { doing, path: request.scratch.to_path_buf(), source }
     })?;
+    Ok(groups)
+}
+
+fn make_groups(node: &NodeParts<'_>, request: &PrepareRequest<'_>) -> Result<Groups, PrepareError> {
+    let groups = node.parents.make_leaf(request.name, &request.resources)?;
+    node.kept.note(request.name, &groups, &request.resources);
     Ok(groups)
 }
 

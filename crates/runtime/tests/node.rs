@@ -121,6 +121,59 @@ fn directories_are_private_and_variables_of_ours_win() {
     cleanup(plan).unwrap();
 }
 
+/// A group made anew has another number.
+fn numbers(prepared: &Prepared) -> Vec<u64> {
+    prepared.plan.groups.directories().map(|group| fs::metadata(group).unwrap().ino()).collect()
+}
+
+#[test]
+fn groups_are_kept_for_the_same_resources_only() {
+    let node = Node::new("kept");
+    let prepared = node.prepare(Resources::default());
+    if prepared.plan.groups.memory_v1.is_none() || prepared.plan.user.is_none() {
+        // Elsewhere every attempt has new ones.
+        return;
+    }
+    let first = numbers(&prepared);
+    node.runtime.retire(&prepared.plan).unwrap();
+    let again = node.prepare(Resources::default());
+    assert_eq!((numbers(&again), &again.plan.groups), (first.clone(), &prepared.plan.groups));
+    node.runtime.retire(&again.plan).unwrap();
+
+    let other = node.prepare(Resources { memory_bytes: 64 << 20, ..Resources::default() });
+    assert!(numbers(&other).iter().all(|number| !first.contains(number)));
+    assert_eq!(value(&other.plan.groups.memory_v1, "memory.limit_in_bytes"), (64 << 20).to_string());
+
+    let mut left = Command::new("/bin/sleep").arg("300").spawn().unwrap();
+    for group in other.plan.groups.directories() {
+        fs::write(group.join("cgroup.procs"), left.id().to_string()).unwrap();
+    }
+    node.runtime.retire(&other.plan).unwrap();
+    assert!(!left.wait().unwrap().success(), "what was left in them is killed");
+    assert!(other.plan.groups.directories().all(|group| !group.exists()), "and they are not kept");
+
+    let with_a_user_of_others = node.prepare(Resources::default());
+    let mut plan = with_a_user_of_others.plan;
+    plan.user = None;
+    node.runtime.retire(&plan).unwrap();
+    assert!(
+        plan.groups.directories().all(|group| !group.exists()),
+        "who runs as we do may have changed them"
+    );
+}
+
+#[test]
+fn groups_of_an_earlier_worker_are_swept_away_unless_an_attempt_may_have_them() {
+    let node = Node::new("swept");
+    let prepared = node.prepare(Resources::default());
+    let groups: Vec<&Path> = prepared.plan.groups.directories().collect();
+    node.runtime.sweep(|name| name == "a1").unwrap();
+    assert!(groups.iter().all(|group| group.is_dir()));
+    node.runtime.sweep(|_| false).unwrap();
+    assert!(groups.iter().all(|group| !group.exists()));
+    cleanup(&prepared.plan).unwrap();
+}
+
 /// What a task did to its working directory, and whether the next attempt may have it.
 type Spoil = (&'static str, fn(&Path), bool);
 

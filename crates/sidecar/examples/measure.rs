@@ -24,7 +24,7 @@ use jobyard_handoff::{
     AttemptDirectory, AttemptIdentity, Containment, ExecPlan, FrameBuffer, FromSidecar, LogPlan, StopReason,
     Times, ToSidecar, UserIds,
 };
-use jobyard_runtime::{NodeRuntime, PrepareRequest, Program, Resources, Sidecar, SidecarPool, cleanup};
+use jobyard_runtime::{NodeRuntime, PrepareRequest, Program, Resources, Sidecar, SidecarPool};
 
 const ROUNDS: u32 = 1_000;
 const LATENCY_ROUNDS: u32 = 100;
@@ -36,11 +36,11 @@ struct Bench {
     root: PathBuf,
 }
 
-struct Started {
+struct Started<'a> {
+    bench: &'a Bench,
     plan: ExecPlan,
     directory: AttemptDirectory,
     sidecar: Sidecar,
-    sidecars: Arc<SidecarPool>,
     frames: FrameBuffer,
 }
 
@@ -96,18 +96,15 @@ fn each_ms(begin: Instant, rounds: u32) -> f64 {
 }
 
 impl Bench {
-    fn prepare(&self, number: u32, words: &[&str]) -> jobyard_runtime::Prepared {
+    /// Slots are used again, as a worker does.
+    fn prepare(&self, slot: u32, words: &[&str]) -> jobyard_runtime::Prepared {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let scratch = self.root.join(format!("s{number}"));
-        let name = format!("a{number}");
-        let uid = 800_000 + number;
+        let scratch = self.root.join(format!("s{slot}"));
+        let name = format!("a{slot}");
+        let uid = 800_000 + slot;
         self.runtime
             .prepare(&PrepareRequest {
-                identity: AttemptIdentity {
-                    job_id: "measured".into(),
-                    attempt: number,
-                    lease_id: "l".into(),
-                },
+                identity: AttemptIdentity { job_id: "measured".into(), attempt: slot, lease_id: "l".into() },
                 name: &name,
                 program: Program::FromArguments,
                 arguments: &words,
@@ -119,32 +116,32 @@ impl Bench {
                 resources: Resources::default(),
                 times: Times::default(),
                 exclusive: false,
-                log: LogPlan { path: self.root.join(format!("l{number}")), limit_bytes: 1 << 20 },
+                log: LogPlan { path: self.root.join(format!("l{slot}")), limit_bytes: 1 << 20 },
             })
             .unwrap()
     }
 
-    fn start(&self, number: u32, words: &[&str]) -> Started {
-        let prepared = self.prepare(number, words);
-        let path = self.root.join(format!("d{number}"));
+    fn start(&self, slot: u32, words: &[&str]) -> Started<'_> {
+        let prepared = self.prepare(slot, words);
+        let path = self.root.join(format!("d{slot}"));
         let directory = AttemptDirectory::create(path, &prepared.plan, &prepared.environment).unwrap();
         let sidecar = self.sidecars.begin(&directory).unwrap();
-        let sidecars = Arc::clone(&self.sidecars);
-        Started { plan: prepared.plan, directory, sidecar, sidecars, frames: FrameBuffer::default() }
+        let frames = FrameBuffer::default();
+        Started { bench: self, plan: prepared.plan, directory, sidecar, frames }
     }
 
     fn parts(&self) {
         let (mut prepare, mut create, mut take_away) = (0.0, 0.0, 0.0);
-        for number in 0..ROUNDS {
+        for _ in 0..ROUNDS {
             let begin = Instant::now();
-            let prepared = self.prepare(number, &["/bin/true"]);
+            let prepared = self.prepare(0, &["/bin/true"]);
             prepare += each_ms(begin, ROUNDS);
             let begin = Instant::now();
             let path = self.root.join("d");
             let directory = AttemptDirectory::create(path, &prepared.plan, &prepared.environment).unwrap();
             create += each_ms(begin, ROUNDS);
             let begin = Instant::now();
-            cleanup(&prepared.plan).unwrap();
+            self.runtime.retire(&prepared.plan).unwrap();
             directory.remove().unwrap();
             take_away += each_ms(begin, ROUNDS);
         }
@@ -155,8 +152,8 @@ impl Bench {
 
     fn one_after_the_other(&self, how: &str) {
         let begin = Instant::now();
-        for number in 0..ROUNDS {
-            self.start(number, &["/bin/true"]).finish();
+        for _ in 0..ROUNDS {
+            self.start(0, &["/bin/true"]).finish();
         }
         println!("/bin/true through a sidecar, {how}: {:.3} ms each, all included", each_ms(begin, ROUNDS));
     }
@@ -164,10 +161,10 @@ impl Bench {
     /// From the call of `prepare` to the news that the program runs, with pauses in which the kernel forgets.
     fn latency(&self, how: &str) {
         let mut all: Vec<f64> = (0..LATENCY_ROUNDS)
-            .map(|number| {
+            .map(|_| {
                 std::thread::sleep(std::time::Duration::from_millis(50));
                 let begin = Instant::now();
-                let mut started = self.start(number, &["/bin/true"]);
+                let mut started = self.start(0, &["/bin/true"]);
                 started.until(|frame| matches!(frame, FromSidecar::Started { .. }));
                 let took = each_ms(begin, 1);
                 started.finish();
@@ -189,8 +186,8 @@ impl Bench {
         std::thread::scope(|scope| {
             for half in 0..2 {
                 scope.spawn(move || {
-                    for number in 0..ROUNDS {
-                        self.start(half * ROUNDS + number, &["/bin/true"]).finish();
+                    for _ in 0..ROUNDS {
+                        self.start(half, &["/bin/true"]).finish();
                     }
                 });
             }
@@ -203,10 +200,10 @@ impl Bench {
     fn memory(&self) {
         // What is warm already is not in the group.
         self.sidecars.close();
-        let all: Vec<Started> = {
+        let all: Vec<Started<'_>> = {
             let group = MemoryGroup::enter();
             let before = group.used_bytes();
-            let mut all: Vec<Started> =
+            let mut all: Vec<Started<'_>> =
                 (0..MANY).map(|number| self.start(number, &["/bin/sleep", "1000"])).collect();
             all.iter_mut().for_each(Started::wait_for_start);
             let used = group.used_bytes().saturating_sub(before);
@@ -231,7 +228,7 @@ impl Bench {
     }
 }
 
-impl Started {
+impl Started<'_> {
     fn wait_for_start(&mut self) {
         self.until(|frame| matches!(frame, FromSidecar::Heartbeat { .. }));
     }
@@ -265,10 +262,10 @@ impl Started {
         self.until(|frame| matches!(frame, FromSidecar::Ended(_)));
         self.say(&ToSidecar::AckOutcome);
         self.until(|frame| matches!(frame, FromSidecar::Idle));
-        if let Some(mut let_go) = self.sidecars.give_back(self.sidecar) {
+        if let Some(mut let_go) = self.bench.sidecars.give_back(self.sidecar) {
             assert!(let_go.wait().unwrap().success());
         }
-        cleanup(&self.plan).unwrap();
+        self.bench.runtime.retire(&self.plan).unwrap();
         self.directory.remove().unwrap();
     }
 }

@@ -53,7 +53,8 @@ impl MemoryWatch {
         }
     }
 
-    /// The kernel has killed a process of the group for its memory. Groups are new for each attempt.
+    /// The kernel has killed a process of the group for its memory. Groups in which that happened are never another
+    /// attempt's.
     pub(crate) fn has_killed(&self) -> bool {
         let text = fs::read(&self.counter).unwrap_or_default();
         field(&text, b"oom_kill ").is_some_and(|count| count > 0)
@@ -82,8 +83,23 @@ pub(crate) fn field(text: &[u8], name: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// CPU time of a whole tree in ms, user and system, where its unified leaf counts it.
-pub(crate) fn group_cpu_ms(groups: &Groups) -> Option<(u64, u64)> {
-    let text = fs::read(groups.unified.as_ref()?.join("cpu.stat")).ok()?;
-    Some((field(&text, b"user_usec ")? / 1_000, field(&text, b"system_usec ")? / 1_000))
+/// CPU time in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    user_us: u64,
+    system_us: u64,
+}
+
+impl CpuTime {
+    /// Of all that was ever in the groups, where their unified leaf counts it. They may have been another attempt's.
+    pub(crate) fn of(groups: &Groups) -> Option<Self> {
+        let text = fs::read(groups.unified.as_ref()?.join("cpu.stat")).ok()?;
+        Some(Self { user_us: field(&text, b"user_usec ")?, system_us: field(&text, b"system_usec ")? })
+    }
+
+    /// Since then, in ms: (user, system).
+    pub(crate) fn since_ms(self, before: Self) -> (u64, u64) {
+        let ms = |now: u64, before: u64| now.saturating_sub(before) / 1_000;
+        (ms(self.user_us, before.user_us), ms(self.system_us, before.system_us))
+    }
 }

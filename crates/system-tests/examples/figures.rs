@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use futures_util::TryStreamExt;
 use jobyard_client::json::JobSubmit;
 use jobyard_client::{Client, JobFilter, LogQuery, Status};
-use jobyard_system_tests::{Role, Yard};
+use jobyard_system_tests::{Datastore, Role, Yard, YardPlan};
 
 const LATENCY_JOBS: usize = 300;
 const THROUGHPUT_JOBS: usize = 10_000;
@@ -36,12 +36,14 @@ async fn main() {
     }
 }
 
+/// With the state of attempts in memory, where a worker has it unless it is told otherwise (a yard tells it).
 async fn yard(datastore: &str) -> Yard {
-    match datastore {
-        "sqlite" => Yard::up().await,
-        "postgres" => Yard::on_postgres().await,
+    let datastore = match datastore {
+        "sqlite" => Datastore::Sqlite,
+        "postgres" => Datastore::Postgres,
         other => panic!("no such datastore: {other}"),
-    }
+    };
+    YardPlan::on(datastore).state_on_disk("size=256m").raise().await
 }
 
 fn spawn_baseline() -> f64 {

@@ -45,6 +45,7 @@ pub(crate) fn look_around(node: &Arc<Node>, spool: &Spool) -> Result<LeftBehind,
     for path in entries(&node.places.attempts)? {
         left.take_attempt(node, &path);
     }
+    sweep_groups(node)?;
     let adopted: HashSet<LeaseId> = left.adopted.iter().map(|(found, _)| found.attempt.lease_id).collect();
     let is_adopted = |attempt: &AttemptRef| adopted.contains(&attempt.lease_id);
     // An adopted attempt has its outcome from its directory, word for word the same.
@@ -90,7 +91,7 @@ impl LeftBehind {
     ) -> Rest {
         if attempt.job_id.0.is_nil() {
             // A proof that this node works; nobody waits for it any more.
-            return clear_away(&plan, &directory, None);
+            return clear_away(&node.runtime, &plan, &directory, None);
         }
         let kept = directory.launch().map(|record| Kept::read(&record)).unwrap_or_default();
         let Some(place) = node.table().adopt(attempt.lease_id, slot, kept.resources) else {
@@ -138,6 +139,17 @@ impl LeftBehind {
         }
         tokio::task::spawn_blocking(move || rubbish.iter().for_each(|path| remove_rubbish(path)));
     }
+}
+
+/// Groups are named by slot, as attempt directories are.
+fn sweep_groups(node: &Node) -> Result<(), StartError> {
+    let left = entries(&node.places.attempts)?;
+    let in_use: HashSet<&str> =
+        left.iter().filter_map(|path| path.file_name().and_then(|name| name.to_str())).collect();
+    if let Err(error) = node.runtime.sweep(|name| in_use.contains(name)) {
+        tracing::warn!(error = &error as &dyn std::error::Error, "groups of an earlier worker stay");
+    }
+    Ok(())
 }
 
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, StartError> {

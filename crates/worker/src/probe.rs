@@ -46,7 +46,9 @@ async fn run(node: &Arc<Node>, slot: u32) -> (Result<(), String>, Rest) {
         },
         Err(error) => Err(error.to_string()),
     };
-    let rest = node.blocking(move || clear_away(&plan, &directory, Some(process))).await;
+    let clearing = Arc::clone(node);
+    let clear = move || clear_away(&clearing.runtime, &plan, &directory, Some(process));
+    let rest = node.blocking(clear).await;
     (proven, rest.unwrap_or(Rest::Something))
 }
 

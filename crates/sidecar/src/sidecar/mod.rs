@@ -20,7 +20,7 @@ use crate::clock::{self, Now};
 use crate::connection::Connection;
 use crate::exec::{self, SignalQueue};
 use crate::idle::Link;
-use crate::memory::MemoryWatch;
+use crate::memory::{CpuTime, MemoryWatch};
 use crate::output::Output;
 use crate::task::Task;
 use crate::timers::{Lease, LeaseVerdict, Timer, Timers};
@@ -75,6 +75,7 @@ pub(crate) struct Sidecar {
     task: Option<Task>,
     tree: Tree,
     output: Output,
+    cpu_before: Option<CpuTime>,
     memory: Option<MemoryWatch>,
     memory_looks: u32,
     started: Option<Now>,
@@ -106,6 +107,7 @@ impl Sidecar {
             task: None,
             tree: Tree::of(&plan),
             output: Output::new(plan.log.clone()),
+            cpu_before: None,
             memory: None,
             memory_looks: 0,
             started: None,

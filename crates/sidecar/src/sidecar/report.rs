@@ -4,7 +4,7 @@ use jobyard_handoff::{EndedBy, ExitRecord, TaskExit, Usage};
 
 use super::{Ending, Sidecar};
 use crate::clock::Now;
-use crate::memory::{MemoryWatch, group_cpu_ms};
+use crate::memory::{CpuTime, MemoryWatch};
 use crate::task::Task;
 
 impl Sidecar {
@@ -45,7 +45,8 @@ impl Sidecar {
     fn usage(&self, now: Now) -> Usage {
         let task = self.task.as_ref();
         let waited_for = task.map_or((0, 0), Task::cpu_ms);
-        let (cpu_user_ms, cpu_system_ms) = group_cpu_ms(&self.plan.groups).unwrap_or(waited_for);
+        let counted = self.cpu_before.zip(CpuTime::of(&self.plan.groups));
+        let (cpu_user_ms, cpu_system_ms) = counted.map_or(waited_for, |(before, now)| now.since_ms(before));
         let peak = self.memory.as_ref().and_then(MemoryWatch::peak_bytes);
         Usage {
             wall_ms: self.started.map_or(0, |started| now.monotonic_ms - started.monotonic_ms),

@@ -6,7 +6,7 @@ use super::{Ending, Sidecar, State};
 use crate::clock::Now;
 use crate::exec::{self, Image};
 use crate::faults;
-use crate::memory::MemoryWatch;
+use crate::memory::{CpuTime, MemoryWatch};
 use crate::task::{Launch, Task};
 use crate::timers::{LeaseVerdict, Timer};
 
@@ -56,6 +56,7 @@ impl Sidecar {
             // Without it orphans go to the machine's first process: best effort gets weaker, not wrong.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         }
+        self.cpu_before = CpuTime::of(&self.plan.groups);
         match exec::spawn(image) {
             Ok(spawned) => {
                 let (task, stdout, stderr) = Task::new(spawned);

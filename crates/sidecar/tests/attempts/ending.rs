@@ -141,6 +141,40 @@ fn out_of_memory_is_named_and_takes_the_whole_group() {
 }
 
 #[test]
+fn groups_used_again_count_from_nothing() {
+    let world = World::new();
+    let run = |script: &str, memory_bytes| {
+        let draft = world.shell(script).with(|draft| {
+            draft.number = 1;
+            draft.resources.memory_bytes = memory_bytes;
+        });
+        let mut live = draft.start();
+        let record = live.talk.ended();
+        live.talk.acknowledge();
+        assert!(live.process.wait().unwrap().success());
+        world.runtime.retire(&live.plan).unwrap();
+        live.directory.remove().unwrap();
+        (record, live.plan)
+    };
+    let heavy = "x=$(head -c 40000000 /dev/zero | tr '\\0' x); [ ${#x} = 40000000 ]";
+    let (first, plan) = run(heavy, 512 << 20);
+    let is_kept = plan.groups.directories().all(std::path::Path::exists);
+    let (second, _) = run("exit 0", 512 << 20);
+    assert_eq!(first.exit, Some(jobyard_handoff::TaskExit::Code(0)));
+    assert!(second.usage.peak_memory_bytes < first.usage.peak_memory_bytes / 2, "{:?}", second.usage);
+    assert!(second.usage.cpu_user_ms < first.usage.cpu_user_ms, "{:?}", second.usage);
+    if world.runtime.abilities().memory != "cgroup-v1" || plan.user.is_none() {
+        return;
+    }
+    assert!(is_kept);
+    let (greedy, plan) = run("x=x; while :; do x=$x$x; done", 32 << 20);
+    assert_eq!(greedy.ended_by, EndedBy::Memory);
+    assert!(plan.groups.directories().all(|group| !group.exists()), "they would say it again");
+    let (last, _) = run("exit 1", 32 << 20);
+    assert_eq!(last.ended_by, EndedBy::Itself);
+}
+
+#[test]
 fn a_fork_bomb_stays_in_its_box() {
     let world = World::new();
     if !world.runtime.abilities().pids {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobyard_handoff::{AttemptDirectory, ExecPlan, FromSidecar, ToSidecar};
-use jobyard_runtime::{Sidecar, cleanup};
+use jobyard_runtime::{NodeRuntime, Sidecar};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -56,7 +56,8 @@ impl Keeper {
             Err(_) => tracing::warn!(%lease_id, is_safe, "an acknowledged sidecar stays"),
         }
         let Self { node, plan, directory, child, .. } = self;
-        let rest = node.blocking(move || clear_away(&plan, &directory, child)).await;
+        let clearing = Arc::clone(&node);
+        let rest = node.blocking(move || clear_away(&clearing.runtime, &plan, &directory, child)).await;
         node.table().forget(lease_id, rest.unwrap_or(Rest::Something));
     }
 
@@ -123,8 +124,14 @@ fn is_left(directory: &AttemptDirectory) -> bool {
     false
 }
 
-/// Removes what the attempt had on this machine. What stays is found by the next start. Blocks.
-pub(crate) fn clear_away(plan: &ExecPlan, directory: &AttemptDirectory, child: Option<Child>) -> Rest {
+/// Removes what the attempt had on this machine, but for what the next one in its slot can use. What stays is found by
+/// the next start. Blocks.
+pub(crate) fn clear_away(
+    runtime: &NodeRuntime,
+    plan: &ExecPlan,
+    directory: &AttemptDirectory,
+    child: Option<Child>,
+) -> Rest {
     if !is_left(directory) {
         return Rest::Something;
     }
@@ -134,7 +141,7 @@ pub(crate) fn clear_away(plan: &ExecPlan, directory: &AttemptDirectory, child: O
             tracing::warn!(error = &error as &dyn std::error::Error, "a sidecar could not be reaped");
         }
     }
-    let removed = cleanup(plan).and_then(|()| {
+    let removed = runtime.retire(plan).and_then(|()| {
         remove_log(&plan.log.path);
         directory.remove()
     });
