@@ -115,10 +115,17 @@ pub(super) fn ended_sql(status: Status) -> String {
 
 fn waiting(scope: &Scope<'_>, reach: Reach) -> Result<Scan, Fault> {
     let mut statement = scope.statement(BY_HOT_ROW)?;
-    let rows = statement.query_map(params![reach.below.as_slice(), SCANNED as i64], |row| {
-        Ok((JobId(row.get(0)?), row.get::<_, bool>(1)?))
-    })?;
-    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let next = if rows.len() == SCANNED { rows.last().map(|(job_id, _)| *job_id) } else { None };
-    Ok(Scan { ids: rows.into_iter().filter(|(_, waits)| *waits).map(|(job_id, _)| job_id).collect(), next })
+    let mut rows = statement.query(params![reach.below.as_slice(), SCANNED as i64])?;
+    let (mut ids, mut seen, mut last) = (Vec::new(), 0, None);
+    while ids.len() < reach.rows
+        && let Some(row) = rows.next()?
+    {
+        let job_id = JobId(row.get(0)?);
+        (seen, last) = (seen + 1, Some(job_id));
+        if row.get::<_, bool>(1)? {
+            ids.push(job_id);
+        }
+    }
+    let is_cut = ids.len() == reach.rows || seen == SCANNED;
+    Ok(Scan { ids, next: last.filter(|_| is_cut) })
 }
