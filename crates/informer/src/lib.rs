@@ -6,6 +6,7 @@
 //!
 //! One loop a file in [`loops`]; each has `run_once`, which takes no hint about what changed.
 
+mod delivery;
 mod doors;
 mod launch;
 pub mod loops;
@@ -63,35 +64,32 @@ impl Default for InformerSettings {
     }
 }
 
-/// Runs every loop until `shutdown`; then lets pushes in flight finish (each has a deadline) and returns.
+/// Runs every loop until `shutdown`; then lets calls in flight to workers finish (each has a deadline) and returns.
 pub async fn run(parts: InformerParts, shutdown: CancellationToken) {
     let InformerParts { store, doors, settings, board } = parts;
     let tracker = TaskTracker::new();
-    let pushes = TaskTracker::new();
-    let pace = |name, topics: &[WakeTopic], period| Pace::new(name, topics, period, &store);
+    let calls = TaskTracker::new();
+    let woken = |name, topic, period| Pace::new(name, Some(store.wakes(topic)), period);
+    let timed = |name, period| Pace::new(name, None, period);
 
-    let place = place::PlaceLoop::new(store.clone(), doors.clone(), settings.clone(), pushes.clone());
+    let place = place::PlaceLoop::new(store.clone(), doors.clone(), settings.clone(), calls.clone());
     let second = Duration::from_secs(1);
-    tracker.spawn(pace("place", &[WakeTopic::Placement], second).run(place, board.clone(), shutdown.clone()));
-    let stops = deliver_stops::DeliverStopsLoop::new(store.clone(), doors.clone());
-    tracker.spawn(pace("deliver_stops", &[WakeTopic::Stops], second).run(
+    tracker.spawn(woken("place", WakeTopic::Placement, second).run(place, board.clone(), shutdown.clone()));
+    let stops = deliver_stops::DeliverStopsLoop::new(store.clone(), doors.clone(), calls.clone());
+    tracker.spawn(woken("deliver_stops", WakeTopic::Stops, second).run(
         stops,
         board.clone(),
         shutdown.clone(),
     ));
     let expire = expire_leases::ExpireLeasesLoop::new(store.clone(), board.clone());
-    tracker.spawn(pace("expire_leases", &[], second).run(expire, board.clone(), shutdown.clone()));
+    tracker.spawn(timed("expire_leases", second).run(expire, board.clone(), shutdown.clone()));
     let due = release_due::ReleaseDueLoop::new(store.clone());
-    tracker.spawn(pace("release_due", &[], Duration::from_millis(200)).run(
-        due,
-        board.clone(),
-        shutdown.clone(),
-    ));
+    tracker.spawn(timed("release_due", Duration::from_millis(200)).run(due, board.clone(), shutdown.clone()));
     let retention = retention::RetentionLoop::new(store.clone(), settings);
-    tracker.spawn(pace("retention", &[], Duration::from_secs(60)).run(retention, board, shutdown));
+    tracker.spawn(timed("retention", Duration::from_secs(60)).run(retention, board, shutdown));
 
     tracker.close();
     tracker.wait().await;
-    pushes.close();
-    pushes.wait().await;
+    calls.close();
+    calls.wait().await;
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use jobyard_store::{Store, StoreError, WakeTopic};
+use jobyard_store::StoreError;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -30,17 +30,12 @@ pub(crate) trait RunOnce: Send + 'static {
 pub(crate) struct Pace {
     name: &'static str,
     period: Duration,
-    wakes: Vec<watch::Receiver<u64>>,
+    wakes: Option<watch::Receiver<u64>>,
 }
 
 impl Pace {
-    pub(crate) fn new(
-        name: &'static str,
-        topics: &[WakeTopic],
-        period: Duration,
-        store: &Arc<dyn Store>,
-    ) -> Self {
-        Self { name, period, wakes: topics.iter().map(|topic| store.wakes(*topic)).collect() }
+    pub(crate) fn new(name: &'static str, wakes: Option<watch::Receiver<u64>>, period: Duration) -> Self {
+        Self { name, period, wakes }
     }
 
     /// Runs the body now and at each wake-up or period, until `shutdown`. A run in hand is finished, not cut off.
@@ -74,23 +69,21 @@ impl Pace {
 
     async fn pause(&mut self, shutdown: &CancellationToken) {
         tokio::select! {
-            () = any_change(&mut self.wakes) => {}
+            () = woken(self.wakes.as_mut()) => {}
             () = tokio::time::sleep(self.period) => {}
             () = shutdown.cancelled() => {}
         }
     }
 }
 
-/// Returns when one of the watches changes; never, when there is none or their store is gone.
-async fn any_change(wakes: &mut [watch::Receiver<u64>]) {
-    match wakes {
-        [] => std::future::pending::<()>().await,
-        [wake, ..] => {
-            if wake.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
+/// Returns at a wake-up; never, when there is none to come or the store is gone.
+async fn woken(wakes: Option<&mut watch::Receiver<u64>>) {
+    if let Some(wakes) = wakes
+        && wakes.changed().await.is_ok()
+    {
+        return;
     }
+    std::future::pending().await
 }
 
 /// How every loop fares; shared with metrics and health.

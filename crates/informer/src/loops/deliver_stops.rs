@@ -6,20 +6,24 @@ use std::sync::Arc;
 use jobyard_api::proto;
 use jobyard_model::{NodeId, SessionId};
 use jobyard_store::{StopOrder, Store, StoreError};
+use tokio_util::task::TaskTracker;
 
 use crate::WorkerDoors;
+use crate::delivery::{Deliveries, Delivery};
 use crate::pace::{Ran, RunOnce};
 
-const BATCH: u32 = 1_000;
+/// What ten nodes can have at most: the attempts of a node that does not answer must not hide those of the others.
+const BATCH: u32 = 10_000;
 
 pub(crate) struct DeliverStopsLoop {
     store: Arc<dyn Store>,
     doors: Arc<dyn WorkerDoors>,
+    deliveries: Deliveries,
 }
 
 impl DeliverStopsLoop {
-    pub(crate) fn new(store: Arc<dyn Store>, doors: Arc<dyn WorkerDoors>) -> Self {
-        Self { store, doors }
+    pub(crate) fn new(store: Arc<dyn Store>, doors: Arc<dyn WorkerDoors>, calls: TaskTracker) -> Self {
+        Self { store, doors, deliveries: Deliveries::new(calls) }
     }
 }
 
@@ -31,16 +35,9 @@ impl RunOnce for DeliverStopsLoop {
         for order in orders {
             by_node.entry((order.node_id, order.session, order.door.clone())).or_default().push(order);
         }
-        let mut calls = tokio::task::JoinSet::new();
         for ((node_id, session, address), orders) in by_node {
             let door = self.doors.door(node_id, &address);
-            let request = stop_request(session, &orders);
-            calls.spawn(async move { (node_id, door.stop(request).await) });
-        }
-        while let Some(call) = calls.join_next().await {
-            if let Ok((node_id, Err(error))) = call {
-                tracing::info!(%node_id, error = &error as &dyn std::error::Error, "stop not delivered, repeating");
-            }
+            self.deliveries.deliver(node_id, Delivery { door, request: stop_request(session, &orders) });
         }
         Ok(Ran { changed, more: false })
     }
