@@ -42,6 +42,11 @@ impl Wakes {
         self.0 |= other.0;
     }
 
+    /// Whether the start or the stop of an attempt waits for one of these.
+    pub(crate) fn is_urgent(self) -> bool {
+        [WakeTopic::Placement, WakeTopic::Stops, WakeTopic::Due].into_iter().any(|topic| self.has(topic))
+    }
+
     /// Whether the topic is in it.
     pub(crate) fn has(self, topic: WakeTopic) -> bool {
         self.0 & Self::of(topic).0 != 0

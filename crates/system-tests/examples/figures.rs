@@ -68,12 +68,12 @@ fn now_ms() -> f64 {
 /// From before the submit is sent to the first line of the task process, one job at a time on an idle installation.
 async fn latency(yard: &Yard) {
     let client = yard.client();
-    let mut starts = Vec::new();
-    let mut ends = Vec::new();
+    let (mut answers, mut claims, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..LATENCY_JOBS {
         let job = JobSubmit { command: vec!["/bin/date".into(), "+%s.%N".into()], ..JobSubmit::default() };
         let sent = now_ms();
         let id = client.jobs().submit(job).await.unwrap().id;
+        answers.push(now_ms() - sent);
         let job = client.jobs().wait(id).await.unwrap();
         ends.push(now_ms() - sent);
         assert_eq!(job.status, Status::Success);
@@ -88,7 +88,11 @@ async fn latency(yard: &Yard) {
             .unwrap();
         let started: f64 = String::from_utf8(log).unwrap().trim().parse().unwrap();
         starts.push(started * 1000.0 - sent);
+        let attempts = client.jobs().attempts(id).await.unwrap();
+        claims.push(attempts[0].placed_time.0.0 as f64 - sent);
     }
+    print_percentiles("submit to its answer", answers);
+    print_percentiles("submit to the claim's begin", claims);
     print_percentiles("submit to first line of /bin/date", starts);
     print_percentiles("submit to result seen by a waiting client", ends);
 }

@@ -23,8 +23,10 @@ use super::config::{PostgresConfig, WakeOn};
 use super::fault::{Fault, Shared, Stage};
 use crate::wake::{WakeTopic, Wakers, Wakes};
 
-/// A NOTIFY goes out at once when none went out for this long, else they are gathered for as long.
-const COALESCE: Duration = Duration::from_millis(20);
+/// A NOTIFY goes out at once when none went out for this long, else they are gathered for as long: the shorter time
+/// for what a job's start or stop waits for, the longer one for what people watch.
+const GATHER_URGENT: Duration = Duration::from_millis(2);
+const GATHER: Duration = Duration::from_millis(20);
 
 /// How often a listener makes sure that its connection still lives: a half-open one looks like silence.
 const PROBE_EACH: Duration = Duration::from_secs(10);
@@ -108,10 +110,7 @@ async fn notify(line: Line, mut incoming: mpsc::UnboundedReceiver<Wakes>, own_ba
     let mut sent = Instant::now();
     let Some(mut pending) = incoming.recv().await else { return };
     loop {
-        tokio::time::sleep_until(sent + COALESCE).await;
-        while let Ok(more) = incoming.try_recv() {
-            pending.merge(more);
-        }
+        gather(&mut incoming, &mut pending, sent).await;
         let connected = match client.take().filter(|client| !client.is_closed()) {
             Some(client) => Ok(client),
             None => notifier_connection(&line, &own_backend).await,
@@ -131,6 +130,17 @@ async fn notify(line: Line, mut incoming: mpsc::UnboundedReceiver<Wakes>, own_ba
                 tracing::debug!(error = ?fault, "a wake-up could not be sent");
                 tokio::time::sleep(RECONNECT_EACH).await;
             }
+        }
+    }
+}
+
+/// Adds what comes in until it is time to send. Once nobody can send any more, what is pending still goes out.
+async fn gather(incoming: &mut mpsc::UnboundedReceiver<Wakes>, pending: &mut Wakes, sent: Instant) {
+    loop {
+        let until = sent + if pending.is_urgent() { GATHER_URGENT } else { GATHER };
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => return,
+            Some(more) = incoming.recv() => pending.merge(more),
         }
     }
 }
