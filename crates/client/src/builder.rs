@@ -102,6 +102,8 @@ impl ClientBuilder {
             .user_agent(concat!("jobyard-client/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.timeouts.connect)
             .tcp_nodelay(true)
+            // Before the server closes it, which it does after 10 s: a call must not meet its end.
+            .pool_idle_timeout(Duration::from_secs(5))
             // A token goes to the server it was made for and nowhere else.
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()

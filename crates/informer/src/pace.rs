@@ -83,7 +83,7 @@ async fn woken(wakes: Option<&mut watch::Receiver<u64>>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// How every loop fares; shared with metrics and health.

@@ -121,8 +121,8 @@ impl Fleet {
     }
 
     /// An attempt on the node.
-    async fn attempt(&self, node: &Node) -> (JobId, LeaseId) {
-        let job_id = JobId(Uuid::now_v7());
+    async fn attempt(&self, node: &Node, number: u128) -> (JobId, LeaseId) {
+        let job_id = JobId(Uuid::from_u128(number));
         let settings = SubmitSettings { file_urls: FileUrls::Refused, lease_ms: 180_000 };
         let parsed = parse_job(br#"{"command": ["true"]}"#, &settings).expect("it is fine");
         let spec = parsed.into_spec("team");
@@ -157,9 +157,9 @@ async fn a_node_that_does_not_answer_holds_up_no_other_and_gets_no_second_call()
     let mut fleet = Fleet::open();
     let mut frozen = fleet.node(1, 0).await;
     let mut well = fleet.node(2, Semaphore::MAX_PERMITS).await;
-    let (on_frozen, first_lease) = fleet.attempt(&frozen).await;
-    let (later_on_frozen, later_lease) = fleet.attempt(&frozen).await;
-    let (on_well, well_lease) = fleet.attempt(&well).await;
+    let (on_frozen, first_lease) = fleet.attempt(&frozen, 1).await;
+    let (later_on_frozen, later_lease) = fleet.attempt(&frozen, 2).await;
+    let (on_well, well_lease) = fleet.attempt(&well, 3).await;
     let shutdown = CancellationToken::new();
     let informer = fleet.informer(&shutdown);
 

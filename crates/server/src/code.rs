@@ -40,10 +40,11 @@ codes! {
     ForeignOwner "foreign_owner" 403 "The token does not act for the owner of the job.",
     NotFound "not_found" 404 "There is no such thing, or no such path.",
     MethodNotAllowed "method_not_allowed" 405 "The path exists, with another method.",
+    HeadTooSlow "head_too_slow" 408 "The head of the request did not arrive in time. Nothing was changed; send it again.",
     BodyTooSlow "body_too_slow" 408 "The body did not arrive in time. Nothing was changed; send it again.",
     IdempotencyKeyReused "idempotency_key_reused" 409 "The key made another job, which `detail` names. Use a new key for a new job.",
     NotRetryable "not_retryable" 409 "Only a job that failed or was cancelled can be retried by hand.",
-    CursorExpired "cursor_expired" 410 "Events since the cursor are no longer kept. Read afresh what you follow, then follow without a cursor.",
+    CursorExpired "cursor_expired" 410 "The cursor is older than the events that are kept, or lies beyond the newest one: then another datastore gave it, or this one was restored from a backup. Read afresh what you follow, then follow without a cursor.",
     BodyTooLarge "body_too_large" 413 "The body has more bytes than `detail` says are allowed.",
     RangeNotSatisfiable "range_not_satisfiable" 416 "The range lies outside of the artifact.",
     TooBusy "too_busy" 429 "Too many calls of this kind at a time. Nothing was changed; wait for `Retry-After`.",
@@ -54,7 +55,7 @@ codes! {
     DatastoreFull "datastore_full" 503 "The datastore has no room. Nothing was accepted.",
     WrongSchema "wrong_schema" 503 "The datastore's schema doesn't fit the server's version: an operator has to run `jobyard migrate`, or upgrade.",
     ArtifactStoreFull "artifact_store_full" 503 "The artifact store has no room. Nothing was stored.",
-    NotReady "not_ready" 503 "Only from `/readyz`: the server lives and can't serve.",
+    NotReady "not_ready" 503 "The server lives and can't serve (yet): from `/readyz`, and from every path while it waits for its datastore.",
 }
 
 #[cfg(test)]

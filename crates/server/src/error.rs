@@ -43,6 +43,8 @@ pub(crate) enum ApiError {
     Busy { calls: &'static str },
     #[error("the body has more than {most_bytes} bytes")]
     BodyTooLarge { most_bytes: u64 },
+    #[error("the head did not come in time")]
+    HeadTooSlow,
     #[error("the body did not come in time")]
     BodyTooSlow,
     #[error("the body broke off")]
@@ -51,7 +53,7 @@ pub(crate) enum ApiError {
     RangeNotSatisfiable { size_bytes: u64 },
     #[error("the server can't serve: {why}")]
     NotReady { why: &'static str },
-    #[error("the cursor is older than what is kept")]
+    #[error("the cursor is older than what is kept, or of another datastore")]
     CursorExpired,
     #[error("the upload failed")]
     Upload(#[from] PutError),
@@ -137,6 +139,7 @@ impl From<ApiError> for Answer {
                 answer(Code::TooBusy, detail).retry_after(1)
             }
             ApiError::BodyTooLarge { .. }
+            | ApiError::HeadTooSlow
             | ApiError::BodyTooSlow
             | ApiError::BodyBrokeOff(_)
             | ApiError::RangeNotSatisfiable { .. } => transfer(&error),
@@ -183,10 +186,12 @@ fn conflict(error: ApiError) -> Answer {
         }
         _ => answer(
             Code::CursorExpired,
-            "events since this cursor are no longer kept: read afresh what you follow, then follow without a cursor",
+            "this cursor is older than the events that are kept, or of another datastore: read afresh what you follow, then follow without a cursor",
         ),
     }
 }
+
+const BODY_TOO_SLOW: &str = "the body did not arrive in time; nothing was changed, send it again";
 
 fn transfer(error: &ApiError) -> Answer {
     match error {
@@ -194,7 +199,10 @@ fn transfer(error: &ApiError) -> Answer {
             let detail = format!("the body may have at most {most_bytes} bytes");
             answer(Code::BodyTooLarge, detail)
         }
-        ApiError::BodyTooSlow => answer(Code::BodyTooSlow, "the body did not arrive in time; send it again"),
+        ApiError::HeadTooSlow => {
+            answer(Code::HeadTooSlow, "the request's head did not arrive in time; send it again")
+        }
+        ApiError::BodyTooSlow => answer(Code::BodyTooSlow, BODY_TOO_SLOW),
         ApiError::RangeNotSatisfiable { size_bytes } => {
             let detail = format!("the range lies outside of the artifact's {size_bytes} bytes");
             answer(Code::RangeNotSatisfiable, detail)
@@ -210,6 +218,9 @@ fn upload(error: &PutError) -> Answer {
             format!("{error}; the file may have changed while it was sent: hash it again"),
         ),
         PutError::TooLarge { .. } => answer(Code::BodyTooLarge, error.to_string()),
+        PutError::BrokeOff(why) if why.kind() == io::ErrorKind::TimedOut => {
+            answer(Code::BodyTooSlow, BODY_TOO_SLOW)
+        }
         PutError::BrokeOff(_) => answer(Code::BodyBrokeOff, "the upload broke off; nothing was stored"),
         PutError::Full(_) => {
             tracing::error!(error = chain(error), "the artifact store is full");
@@ -226,7 +237,7 @@ fn store(error: &StoreError) -> Answer {
         answer(code, detail).retry_after(seconds)
     };
     match error {
-        StoreError::Unavailable { .. } => unavailable(
+        StoreError::Unavailable { .. } | StoreError::Refused { .. } => unavailable(
             Code::DatastoreUnavailable,
             "the datastore can't be reached; nothing was changed, try again",
             1,
@@ -267,24 +278,41 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let answer = Answer::from(self);
-        let status = StatusCode::from_u16(answer.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let problem = Problem {
+impl Answer {
+    fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    fn problem(self) -> Problem {
+        let status = self.status();
+        Problem {
             type_url: "about:blank".to_owned(),
             title: status.canonical_reason().unwrap_or_default().to_owned(),
             status: status.as_u16(),
-            code: answer.code.as_str().to_owned(),
-            detail: answer.detail,
-            errors: answer.errors,
-        };
-        let mut response = (status, axum::Json(problem)).into_response();
+            code: self.code.as_str().to_owned(),
+            detail: self.detail,
+            errors: self.errors,
+        }
+    }
+}
+
+impl ApiError {
+    /// The problem document alone.
+    pub(crate) fn problem(self) -> Problem {
+        Answer::from(self).problem()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let answer = Answer::from(self);
+        let (status, code, retry_after_seconds) = (answer.status(), answer.code, answer.retry_after_seconds);
+        let mut response = (status, axum::Json(answer.problem())).into_response();
         // For the layers: which error it was.
-        response.extensions_mut().insert(answer.code);
+        response.extensions_mut().insert(code);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_CONTENT_TYPE));
-        if let Some(seconds) = answer.retry_after_seconds {
+        if let Some(seconds) = retry_after_seconds {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {

@@ -23,6 +23,21 @@ pub struct ServerSettings {
     pub doors: DoorSettings,
 }
 
+/// What a listener bears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionSettings {
+    /// Connections open at once; those above are answered 429.
+    pub at_once: usize,
+    /// How long a request's head may take to arrive, and how long a connection may be idle.
+    pub head_within: Duration,
+}
+
+impl Default for ConnectionSettings {
+    fn default() -> Self {
+        Self { at_once: 10_000, head_within: Duration::from_secs(10) }
+    }
+}
+
 /// How many calls are in hand at once, and how many more wait before the door answers 429.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DoorLimit {

@@ -20,6 +20,16 @@ pub enum StoreError {
         #[source]
         source: Source,
     },
+    /// The datastore can't be used with these settings: a wrong password, no such database, a connection string that
+    /// is none. Nothing was changed, and trying again won't help.
+    #[error("the datastore refused us while {doing}: check datastore.url")]
+    Refused {
+        /// What we were doing.
+        doing: &'static str,
+        /// The driver's error.
+        #[source]
+        source: Source,
+    },
     /// The connection broke during the commit. The call may be made again.
     #[error("the commit's fate is unknown after {doing}")]
     Unknown {

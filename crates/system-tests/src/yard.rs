@@ -180,16 +180,21 @@ impl Yard {
 
     /// Like [`start`](Self::start), with these variables in the role's environment.
     pub async fn start_with(&mut self, role: Role, environment: &[(&str, &str)]) {
-        let mut command = self.role_command(role);
-        command.env("JOBYARD_LOG", "info");
-        command.envs(environment.iter().copied());
         let before = self.times_up(role);
-        self.processes.insert(role, Process::start(role.name(), self.dir.path(), &mut command));
+        self.launch_with(role, environment);
         match role {
             Role::Up | Role::Server => self.wait_until_serving(role).await,
             // From then on a signal ends it well.
             _ => eventually("it runs", async || (self.times_up(role) > before).then_some(())).await,
         }
+    }
+
+    /// Like [`start_with`](Self::start_with), and waits for nothing.
+    pub fn launch_with(&mut self, role: Role, environment: &[(&str, &str)]) {
+        let mut command = self.role_command(role);
+        command.env("JOBYARD_LOG", "info");
+        command.envs(environment.iter().copied());
+        self.processes.insert(role, Process::start(role.name(), self.dir.path(), &mut command));
     }
 
     fn times_up(&self, role: Role) -> usize {

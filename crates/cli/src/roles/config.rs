@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -35,6 +36,9 @@ pub(crate) struct RoleArguments {
     /// The worker's door, a unix socket; its directory is made private
     #[arg(long, value_name = "PATH", env = "JOBYARD_DOOR_SOCKET")]
     pub(crate) door_socket: Option<PathBuf>,
+    /// Where informer and worker serve /healthz and /metrics, without a token; nowhere unless set
+    #[arg(long, value_name = "ADDRESS", env = "JOBYARD_METRICS_LISTEN")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
     /// The pool this worker serves
     #[arg(long, value_name = "NAME", env = "JOBYARD_POOL")]
     pub(crate) pool: Option<String>,
@@ -49,6 +53,14 @@ pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) informer: InformerConfig,
     pub(crate) worker: WorkerConfig,
+    pub(crate) metrics: MetricsConfig,
+}
+
+/// Of roles that have no other HTTP door.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct MetricsConfig {
+    pub(crate) listen: Option<SocketAddr>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -85,6 +97,8 @@ pub(crate) struct ServerConfig {
     pub(crate) artifact_dir: Option<PathBuf>,
     /// Whether `file://` executables are accepted.
     pub(crate) allow_file_urls: bool,
+    /// Connections open at once.
+    pub(crate) max_connections: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -149,6 +163,7 @@ impl RoleArguments {
             config.worker.report_sockets = vec![socket.clone()];
             config.server.report_socket = Some(socket);
         }
+        config.metrics.listen = over.metrics_listen.or(config.metrics.listen);
         config.worker.data_dir = over.worker_data_dir.or(config.worker.data_dir);
         config.worker.door_socket = over.door_socket.or(config.worker.door_socket);
         config.worker.pool = over.pool.or(config.worker.pool);

@@ -8,11 +8,13 @@ use jobyard_api::doors::WorkerDoor;
 use jobyard_api::grpc::WorkerDoorClient;
 use jobyard_informer::{InformerParts, InformerSettings, LoopBoard, WorkerDoors};
 use jobyard_model::NodeId;
+use jobyard_server::LoopMetrics;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::config::{Config, InformerConfig, RoleArguments};
 use super::shutdown::EndSignals;
-use super::{RoleError, datastore};
+use super::{RoleError, datastore, metrics};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -20,18 +22,20 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let config = arguments.load()?;
     let signals =
         EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
-    let store = datastore::open(&config).await?;
     let shutdown = CancellationToken::new();
     signals.cancel_on_first(shutdown.clone());
-    let parts = InformerParts {
-        store: store.clone(),
-        doors: Arc::new(SocketDoors::default()),
-        settings: settings(&config),
-        board: LoopBoard::default(),
-    };
-    tracing::info!("informer runs");
-    jobyard_informer::run(parts, shutdown).await;
-    store.close().await;
+    let (board, loops, tasks) = (LoopBoard::default(), LoopMetrics::default(), TaskTracker::new());
+    metrics::serve(&config, loops.page(), &tasks, &shutdown).await?;
+    tasks.spawn(metrics::feed_loops(board.clone(), loops, shutdown.clone()));
+    if let Some(store) = datastore::wait_for(&config, &shutdown).await? {
+        let doors = Arc::new(SocketDoors::default());
+        let parts = InformerParts { store: store.clone(), doors, settings: settings(&config), board };
+        tracing::info!("informer runs");
+        jobyard_informer::run(parts, shutdown).await;
+        store.close().await;
+    }
+    tasks.close();
+    tasks.wait().await;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ mod clock;
 mod config;
 mod datastore;
 mod informer;
+mod metrics;
 mod migrate;
 mod server;
 mod shutdown;
@@ -53,9 +54,10 @@ pub(crate) enum RoleError {
         #[source]
         source: std::io::Error,
     },
-    #[error("could not listen on {address}; choose another with --listen")]
+    #[error("could not listen on {address}; choose another with {flag}")]
     Listen {
         address: String,
+        flag: &'static str,
         #[source]
         source: std::io::Error,
     },

@@ -1,6 +1,7 @@
 //! The server as a process of its own: HTTP for people, a unix socket for workers.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,8 +10,9 @@ use jobyard_api::submit::FileUrls;
 use jobyard_model::Clock as _;
 use jobyard_server::artifact_store::{ArtifactStore, DirectoryStore};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_server::{Metrics, Server, ServerParts, ServerSettings, serve_http};
+use jobyard_server::{ConnectionSettings, Front, Metrics, Server, ServerParts, ServerSettings, serve_http};
 use jobyard_store::Store;
+use rustix::process::{Resource, getrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -28,23 +30,28 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let artifact_dir = needed(config.server.artifact_dir.clone(), "server.artifact_dir", "--artifact-dir")?;
     let report_socket =
         needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
-    let listener = listen(address).await?;
-    let store = datastore::open(&config).await?;
     let artifacts = open_artifacts(&artifact_dir)?;
+    let listener = listen(address, "--listen").await?;
     let shutdown = CancellationToken::new();
     signals.cancel_on_first(shutdown.clone());
 
-    let doors = TaskTracker::new();
-    let desk = Arc::new(ReportDesk::new(store.clone(), artifacts.clone()));
-    let report_listener = bind_door(&report_socket).await?;
-    doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
-    doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
-    let server = make_server(&config, store.clone(), artifacts, Metrics::default(), shutdown.clone());
-    tracing::info!(%address, report_socket = %report_socket.display(), "server serves");
-    doors.spawn(serve_http(listener, server.router(), shutdown));
+    let (doors, front) = (TaskTracker::new(), Front::waiting());
+    doors.spawn(serve_http(listener, front.clone(), connections(&config), shutdown.clone()));
+    let store = datastore::wait_for(&config, &shutdown).await?;
+    if let Some(store) = &store {
+        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts.clone()));
+        let report_listener = bind_door(&report_socket).await?;
+        doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
+        doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
+        let server = make_server(&config, store.clone(), artifacts, Metrics::default(), shutdown);
+        front.begin(server.router());
+        tracing::info!(%address, report_socket = %report_socket.display(), "server serves");
+    }
     doors.close();
     doors.wait().await;
-    store.close().await;
+    if let Some(store) = store {
+        store.close().await;
+    }
     Ok(())
 }
 
@@ -52,10 +59,29 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
 pub(super) const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7700);
 
-pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, RoleError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| RoleError::Listen { address: address.to_string(), source })
+/// Listens; `flag` is what sets the address.
+pub(super) async fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, RoleError> {
+    TcpListener::bind(address).await.map_err(|source| RoleError::Listen {
+        address: address.to_string(),
+        flag,
+        source,
+    })
+}
+
+/// How many connections are taken: half of the files that the process may have open are for other things.
+pub(super) fn connections(config: &Config) -> ConnectionSettings {
+    let usual = ConnectionSettings::default();
+    let wanted = config.server.max_connections.map_or(usual.at_once, NonZeroUsize::get);
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let at_once = wanted.min(usize::try_from(files / 2).unwrap_or(usize::MAX)).max(1);
+    if at_once < wanted && config.server.max_connections.is_some() {
+        tracing::warn!(
+            at_once,
+            wanted,
+            "fewer connections are taken than set: the process may have {files} files open"
+        );
+    }
+    ConnectionSettings { at_once, ..usual }
 }
 
 pub(super) fn open_artifacts(dir: &Path) -> Result<Arc<dyn ArtifactStore>, RoleError> {

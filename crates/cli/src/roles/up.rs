@@ -17,7 +17,7 @@ use jobyard_client::json::TokenCreate;
 use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
 use jobyard_model::{Clock as _, NodeId, Role};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_server::{Metrics, serve_http};
+use jobyard_server::{LoopMetrics, Metrics, serve_http};
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{Actor, Store};
 use jobyard_worker::{HandedOver, Worker, WorkerError};
@@ -26,6 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use super::clock::SystemClock;
 use super::config::{Config, RoleArguments};
+use super::metrics::feed_loops;
 use super::shutdown::{EndSignal, EndSignals};
 use super::{RoleError, informer, server, worker};
 use crate::data_dir::default_data_dir;
@@ -87,7 +88,7 @@ struct Yard {
 impl Yard {
     async fn open(config: &Config, data_dir: &Path, address: SocketAddr) -> Result<Self, RoleError> {
         make_private(data_dir)?;
-        let listener = server::listen(address).await?;
+        let listener = server::listen(address, "--listen").await?;
         let address = listener
             .local_addr()
             .map_err(|source| RoleError::Process { doing: "read own address", source })?;
@@ -102,12 +103,13 @@ impl Yard {
         let shutdown = CancellationToken::new();
         let (informer_tracker, servers) = (TaskTracker::new(), TaskTracker::new());
 
-        let (board, metrics) = (LoopBoard::default(), Metrics::default());
-        let made =
-            server::make_server(config, store.clone(), artifacts.clone(), metrics.clone(), shutdown.clone());
-        servers.spawn(serve_http(listener, made.router(), shutdown.clone()));
+        let (board, loops) = (LoopBoard::default(), LoopMetrics::default());
+        let metrics = Metrics::with_loops(&loops);
+        let made = server::make_server(config, store.clone(), artifacts.clone(), metrics, shutdown.clone());
+        let connections = server::connections(config);
+        servers.spawn(serve_http(listener, made.router(), connections, shutdown.clone()));
         servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
-        servers.spawn(feed_metrics(board.clone(), metrics, shutdown.clone()));
+        servers.spawn(feed_loops(board.clone(), loops, shutdown.clone()));
         let desk = Arc::new(ReportDesk::new(store.clone(), artifacts));
         let settings = worker::settings(config, &data_dir.join("worker"), "")?;
         let worker_stop = CancellationToken::new();
@@ -179,21 +181,6 @@ impl Yard {
         self.shutdown.cancel();
         self.servers.wait().await;
         self.store.close().await;
-    }
-}
-
-/// Shows what the informer holds back, once a second.
-async fn feed_metrics(board: LoopBoard, metrics: Metrics, shutdown: CancellationToken) {
-    let each_second = async {
-        loop {
-            metrics.reaping_paused_seconds.set(board.reaping_paused_seconds());
-            metrics.leases_held_back.set(board.leases_held_back());
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-    };
-    tokio::select! {
-        () = each_second => {}
-        () = shutdown.cancelled() => {}
     }
 }
 

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use jobyard_api::doors::ReportDoor;
 use jobyard_api::grpc::{ReportDoorClient, bind_door, serve_worker_door};
+use jobyard_server::MetricsPage;
+use jobyard_server::metrics::Gauge;
 use jobyard_worker::{Worker, WorkerParts, WorkerSettings};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::RoleError;
 use super::clock::SystemClock;
 use super::config::{Config, RoleArguments, WorkerConfig, needed};
 use super::shutdown::EndSignals;
+use super::{RoleError, metrics};
 
 pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let config = arguments.load()?;
@@ -26,10 +29,13 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let listener = bind_door(&door_socket).await?;
     let report = Arc::new(ReportDoorClient::new(report_sockets));
     let settings = settings(&config, &data_dir, &door_socket.display().to_string())?;
+    let (shutdown, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let attempts = Gauge::default();
+    metrics::serve(&config, MetricsPage::of_worker(&attempts), &tasks, &shutdown).await?;
     let stop = CancellationToken::new();
     let worker = Arc::new(start(report, settings, stop.clone()).await?);
     signals.cancel_on_first(stop);
-    let shutdown = CancellationToken::new();
+    tasks.spawn(show_attempts(worker.clone(), attempts, shutdown.clone()));
     let door = tokio::spawn(serve_worker_door(listener, worker.clone(), shutdown.clone().cancelled_owned()));
     tracing::info!(door_socket = %door_socket.display(), "worker runs");
     let ended = worker.ended().await;
@@ -37,9 +43,18 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     if let Ok(Err(error)) = door.await {
         tracing::warn!(error = &error as &dyn std::error::Error, "the door was closed by an error");
     }
+    tasks.close();
+    tasks.wait().await;
     let handed_over = ended?;
     tracing::info!(attempts = handed_over.attempts, "worker ended; attempts run on under their sidecars");
     Ok(())
+}
+
+async fn show_attempts(worker: Arc<Worker>, attempts: Gauge, shutdown: CancellationToken) {
+    metrics::each_second(&shutdown, || {
+        attempts.set(i64::try_from(worker.attempts()).unwrap_or(i64::MAX));
+    })
+    .await;
 }
 
 /// Starts a worker that runs until `stop`.

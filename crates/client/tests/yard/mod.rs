@@ -14,7 +14,8 @@ use jobyard_model::{
     AttemptEnd, Clock, EndedBy, Exit, ExitFacts, NodeId, Resources, Runtime, SessionId, Timestamp, Usage,
 };
 use jobyard_server::{
-    DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token, serve_http,
+    ConnectionSettings, DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token,
+    serve_http,
 };
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{
@@ -90,8 +91,8 @@ impl Yard {
             metrics: Metrics::default(),
             shutdown: shutdown.clone(),
         });
-        let serving = serve_http(listener, server.router(), shutdown.clone());
-        let served = runtime.spawn(async move { serving.await.expect("it serves") });
+        let connections = ConnectionSettings::default();
+        let served = runtime.spawn(serve_http(listener, server.router(), connections, shutdown.clone()));
         self.serving = Some(Serving { runtime, served, shutdown });
     }
 

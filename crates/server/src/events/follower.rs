@@ -50,7 +50,7 @@ impl Drop for Open {
 }
 
 impl Follower {
-    /// Starts after `cursor`, or now. Refuses a cursor older than what is kept.
+    /// Starts after `cursor`, or now. Refuses a cursor older than what is kept, or beyond the newest event.
     pub(crate) async fn start(
         server: Server,
         filter: EventFilter,

@@ -30,6 +30,7 @@ use crate::server::Server;
         (status = 201, description = "Stored and durable", body = Artifact),
         (status = 200, description = "It was there already", body = Artifact),
         (status = 400, description = "The bytes don't match the name, or broke off; nothing was stored", body = Problem),
+        (status = 408, description = "The sender fell silent; nothing was stored", body = Problem),
         (status = 413, description = "Too large", body = Problem)
     )
 )]

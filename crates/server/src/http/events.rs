@@ -34,7 +34,7 @@ const CURSOR_HEADER: &str = "Last-Event-ID";
     responses(
         (status = 200, description = "A stream without end", body = Event, content_type = "text/event-stream"),
         (status = 400, description = "A bad cursor or filter", body = Problem),
-        (status = 410, description = "Events since the cursor are no longer kept", body = Problem)
+        (status = 410, description = "The cursor is older than the events that are kept, or beyond the newest one", body = Problem)
     )
 )]
 pub(super) async fn follow(

@@ -8,6 +8,7 @@ use jobyard_model::Role;
 
 use crate::authentication::Caller;
 use crate::error::ApiError;
+use crate::metrics::MetricsPage;
 use crate::server::Server;
 
 /// Says that the process lives.
@@ -45,9 +46,14 @@ pub(crate) async fn readyz(State(server): State<Server>) -> Result<Response, Api
 )]
 pub(crate) async fn metrics(State(server): State<Server>, caller: Caller) -> Result<Response, ApiError> {
     caller.require(Role::Viewer)?;
-    let Ok(text) = server.metrics().text() else {
-        return Ok(StatusCode::INTERNAL_SERVER_ERROR.into_response());
+    Ok(show(server.metrics().page()))
+}
+
+/// A page of metrics as an answer.
+pub(crate) fn show(page: &MetricsPage) -> Response {
+    let Ok(text) = page.text() else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

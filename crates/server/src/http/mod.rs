@@ -5,9 +5,9 @@
 mod artifacts;
 mod audit;
 mod events;
-mod health;
+pub(crate) mod health;
 pub(crate) mod jobs;
-mod layers;
+pub(crate) mod layers;
 mod nodes;
 pub mod openapi;
 mod pools;

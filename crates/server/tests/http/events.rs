@@ -175,6 +175,29 @@ async fn a_cursor_older_than_what_is_kept_is_gone() {
 }
 
 #[tokio::test]
+async fn a_cursor_beyond_the_newest_event_is_refused() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let job = caller.submit(fine()).await;
+    let mut stream = Stream::open(&caller, "", None).await;
+    let newest = stream.next().await.expect("a start").id;
+    let (transaction, number) = newest.split_once('-').expect("a cursor");
+    let beyond = format!("{transaction}-{}", number.parse::<i64>().expect("a number") + 1);
+    for query in
+        [format!("?cursor={beyond}"), format!("?cursor={beyond}&job={job}"), "?cursor=9-0".to_owned()]
+    {
+        let response =
+            in_time("an answer", caller.call(Method::GET, &format!("/api/v1/events{query}")).send());
+        let response = response.await.expect("an answer");
+        assert_eq!(response.status(), StatusCode::GONE, "{query}");
+        Reply::of(response).await.expect(StatusCode::GONE, "cursor_expired");
+    }
+    let mut stream = Stream::open(&caller, "", Some(&newest)).await;
+    assert_eq!(stream.next().await.expect("a start").id, newest, "the newest itself is fine");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn streams_end_when_the_server_goes_down() {
     let server = TestServer::start().await;
     let caller = server.submitter().await;

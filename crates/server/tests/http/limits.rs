@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use jobyard_server::ServerSettings;
 use jobyard_server::settings::{DoorLimit, DoorSettings};
+use jobyard_server::{ConnectionSettings, ServerSettings};
 use reqwest::{Method, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -77,6 +77,75 @@ async fn a_body_that_never_comes_does_not_hold_its_place_for_ever() {
     let mut answer = [0; 12];
     in_time("the refusal", slow.read_exact(&mut answer)).await.expect("an answer");
     assert_eq!(&answer[9..], b"408");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_upload_that_falls_silent_is_told_so() {
+    let settings = ServerSettings { body_within: Duration::from_millis(50), ..ServerSettings::default() };
+    let server = TestServer::start_with(settings).await;
+    let caller = server.submitter().await;
+    let path = format!("/api/v1/artifacts/{}", "0".repeat(64));
+    let silent = futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>();
+    let begun = futures_util::StreamExt::chain(
+        futures_util::stream::iter([Ok::<_, std::io::Error>(b"half".to_vec())]),
+        silent,
+    );
+    let call = caller.call(Method::PUT, &path).body(reqwest::Body::wrap_stream(begun));
+    let response = in_time("the refusal", call.send()).await.expect("an answer");
+    Reply::of(response).await.expect(StatusCode::REQUEST_TIMEOUT, "body_too_slow");
+    server.stop().await;
+}
+
+/// All that comes until the other side closes.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    in_time("the end", stream.read_to_string(&mut text)).await.expect("text");
+    text
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends_is_refused_and_an_idle_connection_closed() {
+    let connections =
+        ConnectionSettings { head_within: Duration::from_millis(100), ..ConnectionSettings::default() };
+    let server = TestServer::start_with_connections(connections).await;
+    let mut idle = TcpStream::connect(server.address).await.expect("a connection");
+    let mut slow = TcpStream::connect(server.address).await.expect("a connection");
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n").await.expect("sent");
+    let answer = rest(&mut slow).await;
+    assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+    let body: serde_json::Value =
+        serde_json::from_str(answer.split_once("\r\n\r\n").expect("a body").1).expect("JSON");
+    assert_eq!((&body["code"], &body["status"]), (&"head_too_slow".into(), &408.into()));
+    assert_eq!(rest(&mut idle).await, "", "whoever asked nothing is told nothing");
+    // After an answer the time counts anew.
+    let mut second = TcpStream::connect(server.address).await.expect("a connection");
+    second.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /he").await.expect("sent");
+    let answers = rest(&mut second).await;
+    assert!(answers.starts_with("HTTP/1.1 200 OK") && answers.contains("HTTP/1.1 408"), "{answers}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_above_the_limit_are_told_so_and_come_in_later() {
+    let connections = ConnectionSettings { at_once: 1, ..ConnectionSettings::default() };
+    let server = TestServer::start_with_connections(connections).await;
+    let call = async |path: &str| {
+        let mut stream = TcpStream::connect(server.address).await.expect("a connection");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        rest(&mut stream).await
+    };
+    let mut holder = TcpStream::connect(server.address).await.expect("a connection");
+    holder.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("sent");
+    let mut head = [0; 12];
+    in_time("its answer", holder.read_exact(&mut head)).await.expect("an answer");
+    let refused = call("/readyz").await;
+    assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
+    assert!(refused.contains("retry-after: 1") && refused.contains("too_busy"), "{refused}");
+    assert!(call("/healthz").await.starts_with("HTTP/1.1 200 "), "it still says that it lives");
+    drop(holder);
+    until("a place is free", async || call("/readyz").await.starts_with("HTTP/1.1 200 ")).await;
     server.stop().await;
 }
 

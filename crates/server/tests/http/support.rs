@@ -14,7 +14,8 @@ use jobyard_model::{
     Timestamp, Usage,
 };
 use jobyard_server::{
-    DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token, serve_http,
+    ConnectionSettings, DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token,
+    serve_http,
 };
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{
@@ -52,7 +53,7 @@ pub(crate) struct TestServer {
     pub(crate) directory: tempfile::TempDir,
     http: reqwest::Client,
     shutdown: CancellationToken,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: JoinHandle<()>,
 }
 
 /// Whoever calls: a role, and the owners it acts for.
@@ -73,6 +74,19 @@ impl TestServer {
 
     /// With a datastore that is full at so many pages.
     pub(crate) async fn start_with_pages(settings: ServerSettings, most_pages: Option<i64>) -> Self {
+        Self::start_bearing(ConnectionSettings::default(), settings, most_pages).await
+    }
+
+    /// With a listener that bears only so much.
+    pub(crate) async fn start_with_connections(connections: ConnectionSettings) -> Self {
+        Self::start_bearing(connections, ServerSettings::default(), None).await
+    }
+
+    async fn start_bearing(
+        connections: ConnectionSettings,
+        settings: ServerSettings,
+        most_pages: Option<i64>,
+    ) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = Arc::new(HandClock(AtomicI64::new(1_777_622_400_000)));
         let options = SqliteOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
@@ -91,14 +105,14 @@ impl TestServer {
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let serving = tokio::spawn(serve_http(listener, server.router(), shutdown.clone()));
+        let serving = tokio::spawn(serve_http(listener, server.router(), connections, shutdown.clone()));
         Self { address, store, clock, directory, http: reqwest::Client::new(), shutdown, serving }
     }
 
     /// Ends the server in good order: open streams end, calls in hand finish.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
-        self.serving.await.expect("no panic").expect("no fault");
+        self.serving.await.expect("no panic");
         self.store.close().await;
     }
 

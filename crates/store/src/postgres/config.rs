@@ -59,11 +59,10 @@ impl PostgresConfig {
 
     /// What the driver needs to know. Every wait for the network has an end.
     pub(super) fn driver_config(&self) -> Result<tokio_postgres::Config, StoreError> {
-        let mut config: tokio_postgres::Config =
-            self.url.parse().map_err(|error| StoreError::Unavailable {
-                doing: "reading the datastore's connection string",
-                source: Box::<tokio_postgres::Error>::new(error),
-            })?;
+        let mut config: tokio_postgres::Config = self.url.parse().map_err(|error| StoreError::Refused {
+            doing: "reading the datastore's connection string",
+            source: Box::<tokio_postgres::Error>::new(error),
+        })?;
         config
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(self.connect_timeout)

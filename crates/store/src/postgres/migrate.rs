@@ -3,6 +3,8 @@
 //! Invariant: one migrator at a time, each in one transaction with the version it makes; five started at once wait
 //! for each other and four of them find nothing to do.
 
+use std::error::Error as _;
+
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
@@ -88,17 +90,29 @@ pub(super) async fn check(config: &PostgresConfig) -> Result<(), StoreError> {
 async fn connect(config: &PostgresConfig, doing: &'static str) -> Result<Client, StoreError> {
     let connecting = config.driver_config()?;
     let connected = tokio::time::timeout(config.connect_timeout, connecting.connect(NoTls)).await;
-    let connected = match connected {
-        Ok(connected) => connected.map_err(Shared::new),
-        Err(_) => Err(Shared::new("the server did not answer in time")),
+    let (client, connection) = match connected {
+        Ok(connected) => connected.map_err(|error| not_connected(error, doing))?,
+        Err(_) => {
+            return Err(Fault::Unavailable(Shared::new("the server did not answer in time")).during(doing));
+        }
     };
-    let (client, connection) = connected.map_err(|error| Fault::Unavailable(error).during(doing))?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::warn!(%error, "the connection that looked at the schema broke");
         }
     });
     Ok(client)
+}
+
+/// Whether a server that is away may come, or one that is there will never let us in.
+fn not_connected(error: tokio_postgres::Error, doing: &'static str) -> StoreError {
+    let refused = match error.code() {
+        Some(code) => *code == SqlState::INVALID_CATALOG_NAME || code.code().starts_with("28"),
+        // Neither server nor network: the driver can't do what the settings ask for.
+        None => !error.is_closed() && error.source().is_none_or(|source| !source.is::<std::io::Error>()),
+    };
+    let source = Box::new(error);
+    if refused { StoreError::Refused { doing, source } } else { StoreError::Unavailable { doing, source } }
 }
 
 async fn version(client: &Client) -> Result<(i32, i32), tokio_postgres::Error> {

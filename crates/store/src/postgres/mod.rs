@@ -89,7 +89,8 @@ impl PostgresStore {
     /// Opens the datastore, once its schema is known to fit. Connects again by itself whenever that is needed.
     ///
     /// # Errors
-    /// [`StoreError::SchemaTooOld`], [`StoreError::BinaryTooOld`], or that the server can't be reached.
+    /// [`StoreError::SchemaTooOld`], [`StoreError::BinaryTooOld`], [`StoreError::Refused`], or that the server can't be
+    /// reached.
     pub async fn open(config: PostgresConfig) -> Result<Arc<Self>, StoreError> {
         migrate::check(&config).await?;
         let core = Core {

@@ -21,8 +21,9 @@ pub(super) fn after(
     let newest = newest(scope)?;
     let floor: i64 = scope.statement("SELECT number FROM event_floor")?.query_row([], |row| row.get(0))?;
     // A job's own events are kept as long as the job. A cursor beyond the newest is another database's.
-    let expired = filter.job_id.is_none() && cursor.number < floor || cursor.number > newest;
-    let from = if cursor.number > newest { newest } else { cursor.number };
+    let beyond = cursor > place(newest);
+    let expired = filter.job_id.is_none() && cursor.number < floor || beyond;
+    let from = if beyond { newest } else { cursor.number };
     let unfiltered = filter.label.is_none() && filter.origin.is_none();
     let scanned = if unfiltered { limit } else { SCANNED };
     let events = scan(scope, from, filter.job_id, scanned)?;
