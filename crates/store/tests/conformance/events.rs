@@ -139,6 +139,17 @@ pub(crate) async fn old_events_expire_a_cursor(world: &World) {
     let page = world.store.events_after(EventCursor::default(), &of_kept, 9).await.unwrap();
     assert!(!page.expired && page.items.len() == 1);
     assert!(world.store.job(old).await.unwrap().is_none());
+    // One beyond the newest event is another datastore's.
+    let newest = world.store.event_head().await.unwrap();
+    for beyond in [
+        EventCursor { number: newest.number + 1_000_000, ..newest },
+        EventCursor { transaction: newest.transaction + 1_000_000, number: 0 },
+    ] {
+        for filter in [&EventFilter::default(), &of_kept] {
+            let page = world.store.events_after(beyond, filter, 9).await.unwrap();
+            assert!(page.expired && page.items.is_empty() && page.next < beyond, "{beyond}");
+        }
+    }
 }
 
 pub(crate) async fn wake_ups_follow_commits(world: &World) {
