@@ -17,7 +17,8 @@ fn hot_statements_search_their_index_and_never_sort() {
     let mut connection = Connection::open_in_memory().unwrap();
     migrate::migrate(&mut connection, Timestamp(1)).unwrap();
     let cases = [
-        (groups::NEXT_GROUP.to_owned(), "(pool_id=? AND lane=? AND (owner_id,shape_id)>(?,?))"),
+        (groups::NEXT_SHAPE.to_owned(), "(pool_id=? AND lane=? AND owner_id=? AND shape_id>?)"),
+        (groups::NEXT_OWNER.to_owned(), "(pool_id=? AND lane=? AND owner_id>?)"),
         (placement::HEADS.to_owned(), "job_live_claim (pool_id=? AND lane=? AND owner_id=? AND shape_id=?)"),
         (placement::PENDING_STOPS.to_owned(), "SCAN job_live USING INDEX job_live_stop"),
         (due::DUE_RUN_AT.to_owned(), "job_live_due (status=? AND due_ms<?)"),
@@ -39,5 +40,24 @@ fn hot_statements_search_their_index_and_never_sort() {
         let plan = plan(&connection, &sql);
         assert!(plan.contains(wanted), "{sql}\n{plan}");
         assert!(!plan.contains("TEMP B-TREE"), "{sql}\n{plan}");
+    }
+}
+
+/// A plan that looks right can still read every entry of the group it leaves.
+#[test]
+fn a_step_to_the_next_group_costs_the_same_however_many_jobs_wait() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    migrate::migrate(&mut connection, Timestamp(1)).unwrap();
+    let waiting = "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 5000) \
+        INSERT INTO job_live (id, status, kind, pool_id, shape_id, owner_id, lane, priority, wait_since_ms, \
+        artifact_missing, attempt, intent, round, retry_count, platform_failures, unpaid_in_row, evictions, \
+        max_retries, backoff_ms, exclusive) \
+        SELECT randomblob(16), 2, 0, 1, 1, 1, 2, 50, n, 0, 0, 0, 1, 0, 0, 0, 0, 3, 1000, 0 FROM number";
+    assert_eq!(connection.execute(waiting, []).unwrap(), 5_000);
+    for (sql, after) in [(groups::NEXT_SHAPE, &[1, 2, 1, 1][..]), (groups::NEXT_OWNER, &[1, 2, 1][..])] {
+        let mut statement = connection.prepare(sql).unwrap();
+        assert!(!statement.exists(rusqlite::params_from_iter(after)).unwrap());
+        let steps = statement.get_status(rusqlite::StatementStatus::VmStep);
+        assert!(steps < 100, "{steps} steps: {sql}");
     }
 }
