@@ -193,7 +193,7 @@ async fn candidates(core: &Core, query: &JobQuery, limit: usize) -> Result<Scan,
         };
         let [rows] = core.database.read(|| [Query::composed(sql.clone(), parameters())]).await?;
         let found: Vec<(JobId, bool)> = rows.iter().map(candidate).collect::<Result<_, _>>()?;
-        if found.len() == scanned {
+        if found.len() == scanned || found.last().is_some_and(|(_, wanted)| !wanted) {
             horizon = horizon.max(found.last().map(|(job_id, _)| *job_id));
         }
         ids.extend(found.into_iter().filter(|(_, wanted)| *wanted).map(|(job_id, _)| job_id));
@@ -215,8 +215,7 @@ fn is_plain(query: &JobQuery) -> bool {
     let by_spec = name.is_some() || !labels.is_empty() || origin.is_some() || text.is_some();
     let by_time = query.created_after.is_some() || query.created_before.is_some();
     let one_index = owner.is_none() || statuses.is_empty();
-    let waiting = statuses.contains(&Status::Waiting);
-    !by_spec && !by_time && one_index && !waiting && idempotency_key.is_none()
+    !by_spec && !by_time && one_index && idempotency_key.is_none()
 }
 
 fn source(query: &JobQuery) -> String {
@@ -228,14 +227,19 @@ fn source(query: &JobQuery) -> String {
     format!("SELECT id, true FROM job WHERE {filter} id < $1 ORDER BY id DESC LIMIT $2")
 }
 
+// Waiting jobs are most of the hot table when there are many: it is read along its key, without a sort, as far as
+// 5,000 rows. The one that lies there comes last and unwanted, when there were not enough waiting ones before it.
+const WAITING: &str = "(SELECT id, true FROM (SELECT id, status FROM job_live WHERE id < $1 ORDER BY id DESC LIMIT 5000)
+    near WHERE status = 2)
+  UNION ALL (SELECT id, false FROM job_live WHERE id < $1 ORDER BY id DESC OFFSET 4999 LIMIT 1) LIMIT $2";
+
 /// The jobs of one status.
 fn source_of(status: Status) -> &'static str {
     match status {
         Status::Ready => {
             "SELECT id, true FROM job_live WHERE status = 1 AND id < $1 ORDER BY status DESC, id DESC LIMIT $2"
         }
-        // Waiting jobs are most of the hot table when there are many: read it along its key, without a sort.
-        Status::Waiting => "SELECT id, status = 2 FROM job_live WHERE id < $1 ORDER BY id DESC LIMIT $2",
+        Status::Waiting => WAITING,
         Status::Running => {
             "SELECT job_id, true FROM attempt_live WHERE job_id < $1 ORDER BY job_id DESC LIMIT $2"
         }

@@ -139,6 +139,14 @@ pub(crate) async fn a_page_may_be_short_and_go_on(world: &World) {
         let query = JobQuery { name: Some("needle".to_owned()), ..of(&statuses, 50) };
         assert_eq!(walk(world, query).await, wanted, "{statuses:?}");
     }
+    let later = world.store.now().await.unwrap().plus_ms(3_600_000);
+    let later = JobSpec { run_at: Some(later), owner: "others".to_owned(), ..spec() };
+    world.submit_many(6_000, &later).await;
+    let newest = world.submit(spec()).await;
+    let (page, next) = page_ids(world, &of(&[Status::Waiting], 1)).await;
+    assert_eq!((page, next.is_some()), (vec![newest], true));
+    let found = walk(world, of(&[Status::Waiting], 500)).await;
+    assert_eq!((found.len(), found.last()), (6_002, Some(&waits)), "those far below others that don't wait");
 }
 
 pub(crate) async fn attempts_tell_the_history(world: &World) {
