@@ -12,6 +12,9 @@ use tokio_util::sync::CancellationToken;
 /// The longest pause after an error.
 const MAX_ERROR_PAUSE: Duration = Duration::from_secs(5);
 
+/// How long wake-ups are gathered when the last run said so.
+const GATHER: Duration = Duration::from_millis(5);
+
 /// What one run of a loop did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Ran {
@@ -19,6 +22,8 @@ pub(crate) struct Ran {
     pub(crate) changed: u64,
     /// The batch was full: run again at once.
     pub(crate) more: bool,
+    /// What waits has no room: the wake-ups of a few milliseconds may be answered by one run.
+    pub(crate) gather: bool,
 }
 
 /// A loop's body: idempotent, bounded by a batch, without a hint about what changed.
@@ -48,6 +53,9 @@ impl Pace {
                     board.note(self.name, ran);
                     if !ran.more {
                         self.pause(&shutdown).await;
+                        if ran.gather {
+                            self.gather().await;
+                        }
                     }
                 }
                 Err(error) => {
@@ -72,6 +80,14 @@ impl Pace {
             () = woken(self.wakes.as_mut()) => {}
             () = tokio::time::sleep(self.period) => {}
             () = shutdown.cancelled() => {}
+        }
+    }
+
+    /// Waits a moment; the wake-ups up to its end are answered by the next run.
+    async fn gather(&mut self) {
+        tokio::time::sleep(GATHER).await;
+        if let Some(wakes) = &mut self.wakes {
+            wakes.mark_unchanged();
         }
     }
 }

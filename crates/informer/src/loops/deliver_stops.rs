@@ -39,7 +39,7 @@ impl RunOnce for DeliverStopsLoop {
             let door = self.doors.door(node_id, &address);
             self.deliveries.deliver(node_id, Delivery { door, request: stop_request(session, &orders) });
         }
-        Ok(Ran { changed, more: false })
+        Ok(Ran { changed, more: false, gather: false })
     }
 }
 

@@ -27,6 +27,6 @@ impl RunOnce for ExpireLeasesLoop {
         if let (Some(paused), true) = (report.paused, report.held_back > 0) {
             tracing::warn!(held_back = report.held_back, paused, "silent attempts are not given up on yet");
         }
-        Ok(Ran { changed: report.expired, more: report.expired == u64::from(BATCH) })
+        Ok(Ran { changed: report.expired, more: report.expired == u64::from(BATCH), gather: false })
     }
 }

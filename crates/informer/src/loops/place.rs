@@ -1,10 +1,10 @@
 //! Places waiting jobs and pushes them: snapshot, plan, claim, and only then the push.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use jobyard_model::{NodeId, NodeState, SessionId};
+use jobyard_model::{JobId, NodeId, NodeState, QueueHead, SessionId};
 use jobyard_scheduler::{PlanMemory, Snapshot, plan};
 use jobyard_store::{Claimed, PlaceSnapshot, Placement, Store, StoreError};
 use tokio_util::task::TaskTracker;
@@ -15,8 +15,10 @@ use crate::{InformerSettings, WorkerDoors};
 
 /// The most placements of one pass, which is one commit.
 const PASS_LIMIT: usize = 256;
-/// Heads read of each (lane, owner, shape).
-const HEADS_PER_GROUP: u32 = 256;
+/// Heads read of each (lane, owner, shape): few while few can be placed, twice as many each time that all of a group
+/// were.
+const FEWEST_HEADS_PER_GROUP: u32 = 16;
+const MOST_HEADS_PER_GROUP: u32 = 256;
 /// Heads read in all.
 const HEADS_LIMIT: u32 = 1_024;
 
@@ -25,7 +27,19 @@ pub(crate) struct PlaceLoop {
     doors: Arc<dyn WorkerDoors>,
     settings: InformerSettings,
     pushes: TaskTracker,
-    memories: BTreeMap<String, PlanMemory>,
+    pools: BTreeMap<String, PoolMemory>,
+}
+
+/// What one pass over a pool leaves for the next.
+struct PoolMemory {
+    plan: PlanMemory,
+    heads_per_group: u32,
+}
+
+impl Default for PoolMemory {
+    fn default() -> Self {
+        Self { plan: PlanMemory::default(), heads_per_group: FEWEST_HEADS_PER_GROUP }
+    }
 }
 
 impl PlaceLoop {
@@ -35,7 +49,7 @@ impl PlaceLoop {
         settings: InformerSettings,
         pushes: TaskTracker,
     ) -> Self {
-        Self { store, doors, settings, pushes, memories: BTreeMap::new() }
+        Self { store, doors, settings, pushes, pools: BTreeMap::new() }
     }
 
     async fn pools(&self) -> Result<Vec<String>, StoreError> {
@@ -46,20 +60,26 @@ impl PlaceLoop {
     }
 
     async fn place_pool(&mut self, pool: &str) -> Result<Ran, StoreError> {
-        let snapshot = self.store.place_snapshot(pool, HEADS_PER_GROUP, HEADS_LIMIT).await?;
+        let memory = self.pools.entry(pool.to_owned()).or_default();
+        let snapshot = self.store.place_snapshot(pool, memory.heads_per_group, HEADS_LIMIT).await?;
         if snapshot.heads.is_empty() || snapshot.nodes.is_empty() {
             return Ok(Ran::default());
         }
-        let memory = self.memories.entry(pool.to_owned()).or_default();
-        let placements = plan_placements(&snapshot, memory);
+        let placements = plan_placements(&snapshot, &mut memory.plan);
         if placements.is_empty() {
-            return Ok(Ran::default());
+            return Ok(Ran { gather: true, ..Ran::default() });
         }
-        let planned = placements.len();
+        // Jobs of a group are alike: where one of them found no place, the unread ones behind it find none either.
+        let read_on = placements.len() == PASS_LIMIT || snapshot.more && has_placed_group(&snapshot, &placements);
+        memory.heads_per_group = match read_on {
+            true => (memory.heads_per_group * 2).min(MOST_HEADS_PER_GROUP),
+            false => FEWEST_HEADS_PER_GROUP,
+        };
+        let left_out = placements.len() < snapshot.heads.len();
         let claimed = self.store.claim(placements).await?;
         let changed = claimed.len() as u64;
         self.push(claimed, &snapshot.nodes);
-        Ok(Ran { changed, more: planned == PASS_LIMIT || snapshot.more && changed > 0 })
+        Ok(Ran { changed, more: read_on && changed > 0, gather: left_out })
     }
 
     /// Hands each node its attempts; returns at once, so that one slow node holds up no other.
@@ -83,10 +103,23 @@ impl RunOnce for PlaceLoop {
         let mut sum = Ran::default();
         for pool in self.pools().await? {
             let ran = self.place_pool(&pool).await?;
-            sum = Ran { changed: sum.changed + ran.changed, more: sum.more || ran.more };
+            sum = Ran {
+                changed: sum.changed + ran.changed,
+                more: sum.more || ran.more,
+                gather: sum.gather || ran.gather,
+            };
         }
         Ok(sum)
     }
+}
+
+/// Whether all heads that were read of some (lane, owner, shape) are placed.
+fn has_placed_group(snapshot: &PlaceSnapshot, placements: &[Placement]) -> bool {
+    let placed: HashSet<JobId> = placements.iter().map(|placement| placement.job_id).collect();
+    let group = |head: &QueueHead| (head.priority.lane(), head.owner_id, head.shape_id);
+    let left_out = snapshot.heads.iter().filter(|head| !placed.contains(&head.job_id));
+    let left_out: HashSet<_> = left_out.map(group).collect();
+    snapshot.heads.iter().any(|head| !left_out.contains(&group(head)))
 }
 
 fn plan_placements(snapshot: &PlaceSnapshot, memory: &mut PlanMemory) -> Vec<Placement> {

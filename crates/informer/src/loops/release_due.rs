@@ -21,6 +21,6 @@ impl ReleaseDueLoop {
 impl RunOnce for ReleaseDueLoop {
     async fn run_once(&mut self) -> Result<Ran, StoreError> {
         let changed = self.store.release_due(BATCH).await?;
-        Ok(Ran { changed, more: changed >= u64::from(BATCH) })
+        Ok(Ran { changed, more: changed >= u64::from(BATCH), gather: false })
     }
 }

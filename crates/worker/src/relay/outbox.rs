@@ -20,6 +20,10 @@ use crate::launch::AttemptRef;
 
 /// Reports in one call.
 const MAX_ITEMS: usize = 1_000;
+/// On a node with many attempts, a call with the words of few of them is followed by the next no sooner than this.
+const GATHER: Duration = Duration::from_millis(5);
+/// From so many attempts on words are gathered, and so many of them make a call worth while.
+const MANY_ATTEMPTS: usize = 8;
 /// Something the door put off is said again after this long.
 const LATER: Duration = Duration::from_millis(500);
 /// A log that was put off this often in a row holds its outcome no longer.
@@ -120,6 +124,7 @@ pub(crate) struct Outbox {
     later: VecDeque<(Instant, LeaseId)>,
     logs_due: Instant,
     log_pause: Duration,
+    not_before: Instant,
     in_call: bool,
 }
 
@@ -132,6 +137,7 @@ impl Outbox {
             later: VecDeque::new(),
             logs_due: now,
             log_pause,
+            not_before: now,
             in_call: false,
         }
     }
@@ -231,7 +237,8 @@ impl Outbox {
 
     pub(super) fn due(&self, now: Instant) -> Due {
         if !self.reports.is_empty() {
-            return Due::Now;
+            let is_worth_it = self.entries.len() < MANY_ATTEMPTS || self.reports.len() >= MANY_ATTEMPTS;
+            return if is_worth_it || self.not_before <= now { Due::Now } else { Due::At(self.not_before) };
         }
         let logs = (!self.logs.is_empty()).then_some(self.logs_due);
         let later = self.later.front().map(|(at, _)| *at);
@@ -246,6 +253,7 @@ impl Outbox {
     /// [`Outbox::put_back`] before the next one is taken.
     pub(super) fn take(&mut self, now: Instant) -> Batch {
         self.in_call = true;
+        self.not_before = now + GATHER;
         while let Some((_, lease_id)) = self.later.pop_front_if(|(at, _)| *at <= now) {
             self.queue(lease_id, Queued::ForReports);
         }
