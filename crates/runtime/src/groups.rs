@@ -129,6 +129,13 @@ impl Hierarchies {
         }
     }
 
+    /// Makes the unified leaf of groups whose others are there already.
+    pub(crate) fn renew_unified(&self, groups: &Groups, resources: &Resources) -> Result<(), GroupError> {
+        let Some(group) = &groups.unified else { return Ok(()) };
+        make_new(group).map_err(|source| GroupError { path: group.clone(), source })?;
+        self.fill_unified(group, resources)
+    }
+
     fn fill_unified(&self, group: &Path, resources: &Resources) -> Result<(), GroupError> {
         if self.memory {
             set(group, "memory.max", resources.memory_bytes)?;

@@ -3,6 +3,8 @@
 //!
 //! Invariant: an attempt can't tell kept groups from new ones. Kept are only those of an attempt that could not change
 //! them (a user of its own), left nothing in them, and was killed by no limit; given out only for the same resources.
+//! The leaf of the unified hierarchy is always a new one: some kernels kill at once whatever is cloned into a group
+//! in which `cgroup.kill` was ever written.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -39,9 +41,10 @@ enum State {
 
 impl KeptGroups {
     /// Kept ones for an attempt of this name, as if they were new. Others of its name are removed.
-    pub(crate) fn take(&self, name: &str, resources: &Resources) -> Option<Groups> {
+    pub(crate) fn take(&self, parents: &Hierarchies, name: &str, resources: &Resources) -> Option<Groups> {
         let leaf = self.leaves().remove(name).filter(|leaf| leaf.state == State::Kept)?;
-        if leaf.resources == *resources && is_whole(&leaf.groups) && reset_peak(&leaf.groups).is_ok() {
+        let is_fit = leaf.resources == *resources && is_whole(&leaf.groups) && reset_peak(&leaf.groups).is_ok();
+        if is_fit && parents.renew_unified(&leaf.groups, resources).is_ok() {
             self.note(name, &leaf.groups, resources);
             return Some(leaf.groups);
         }
@@ -60,7 +63,7 @@ impl KeptGroups {
     pub(crate) fn keep(&self, plan: &ExecPlan) -> bool {
         let name = plan.groups.members().and_then(Path::file_name).and_then(OsStr::to_str);
         let Some(name) = name else { return false };
-        let is_clean = is_clean(plan);
+        let is_clean = is_clean(plan) && remove_unified(&plan.groups).is_ok();
         let mut leaves = self.leaves();
         match leaves.get_mut(name).filter(|leaf| leaf.groups == plan.groups) {
             Some(leaf) if is_clean => leaf.state = State::Kept,
@@ -104,7 +107,11 @@ pub(crate) fn sweep(parents: &Hierarchies, is_in_use: &dyn Fn(&str) -> bool) -> 
 }
 
 fn is_whole(groups: &Groups) -> bool {
-    groups.directories().all(Path::is_dir)
+    groups.directories().all(|group| groups.unified.as_deref() == Some(group) || group.is_dir())
+}
+
+fn remove_unified(groups: &Groups) -> io::Result<()> {
+    groups.unified.as_deref().map_or(Ok(()), fs::remove_dir)
 }
 
 fn is_clean(plan: &ExecPlan) -> bool {

@@ -177,7 +177,7 @@ fn make_all(
     scratch: &Scratch,
 ) -> Result<Groups, PrepareError> {
     let groups = match node.containment {
-        Containment::Cgroup => match node.kept.take(request.name, &request.resources) {
+        Containment::Cgroup => match node.kept.take(node.parents, request.name, &request.resources) {
             Some(groups) => groups,
             None => make_groups(node, request)?,
         },

@@ -158,7 +158,7 @@ fn groups_used_again_count_from_nothing() {
     };
     let heavy = "x=$(head -c 40000000 /dev/zero | tr '\\0' x); [ ${#x} = 40000000 ]";
     let (first, plan) = run(heavy, 512 << 20);
-    let is_kept = plan.groups.directories().all(std::path::Path::exists);
+    let is_kept = plan.groups.memory_v1.as_deref().is_some_and(std::path::Path::exists);
     let (second, _) = run("exit 0", 512 << 20);
     assert_eq!(first.exit, Some(jobyard_handoff::TaskExit::Code(0)));
     assert!(second.usage.peak_memory_bytes < first.usage.peak_memory_bytes / 2, "{:?}", second.usage);
@@ -172,6 +172,21 @@ fn groups_used_again_count_from_nothing() {
     assert!(plan.groups.directories().all(|group| !group.exists()), "they would say it again");
     let (last, _) = run("exit 1", 32 << 20);
     assert_eq!(last.ended_by, EndedBy::Itself);
+}
+
+#[test]
+fn groups_used_again_after_a_kill_run_the_next_attempt() {
+    let world = World::new();
+    for _ in 0..3 {
+        let draft = world.shell("sleep 300 & exit 7").with(|draft| draft.number = 1);
+        let mut live = draft.start();
+        let record = live.talk.ended();
+        live.talk.acknowledge();
+        assert!(live.process.wait().unwrap().success());
+        assert_eq!(record.exit, Some(jobyard_handoff::TaskExit::Code(7)), "{record:?}");
+        world.runtime.retire(&live.plan).unwrap();
+        live.directory.remove().unwrap();
+    }
 }
 
 #[test]
