@@ -43,7 +43,8 @@ impl KeptGroups {
     /// Kept ones for an attempt of this name, as if they were new. Others of its name are removed.
     pub(crate) fn take(&self, parents: &Hierarchies, name: &str, resources: &Resources) -> Option<Groups> {
         let leaf = self.leaves().remove(name).filter(|leaf| leaf.state == State::Kept)?;
-        let is_fit = leaf.resources == *resources && is_whole(&leaf.groups) && reset_peak(&leaf.groups).is_ok();
+        let is_fit =
+            leaf.resources == *resources && is_whole(&leaf.groups) && reset_peak(&leaf.groups).is_ok();
         if is_fit && parents.renew_unified(&leaf.groups, resources).is_ok() {
             self.note(name, &leaf.groups, resources);
             return Some(leaf.groups);

@@ -70,7 +70,8 @@ impl PlaceLoop {
             return Ok(Ran { gather: true, ..Ran::default() });
         }
         // Jobs of a group are alike: where one of them found no place, the unread ones behind it find none either.
-        let read_on = placements.len() == PASS_LIMIT || snapshot.more && has_placed_group(&snapshot, &placements);
+        let read_on =
+            placements.len() == PASS_LIMIT || snapshot.more && has_placed_group(&snapshot, &placements);
         memory.heads_per_group = match read_on {
             true => (memory.heads_per_group * 2).min(MOST_HEADS_PER_GROUP),
             false => FEWEST_HEADS_PER_GROUP,

@@ -32,6 +32,10 @@ impl RunOnce for RetentionLoop {
         };
         let removed = self.store.remove_old(cutoffs, BATCH).await?;
         let most = removed.jobs.max(removed.keys).max(removed.audit);
-        Ok(Ran { changed: removed.jobs + removed.keys + removed.audit, more: most == u64::from(BATCH), gather: false })
+        Ok(Ran {
+            changed: removed.jobs + removed.keys + removed.audit,
+            more: most == u64::from(BATCH),
+            gather: false,
+        })
     }
 }

@@ -229,7 +229,8 @@ fn source(query: &JobQuery) -> String {
 
 // Waiting jobs are most of the hot table when there are many: it is read along its key, without a sort, as far as
 // 5,000 rows. The one that lies there comes last and unwanted, when there were not enough waiting ones before it.
-const WAITING: &str = "(SELECT id, true FROM (SELECT id, status FROM job_live WHERE id < $1 ORDER BY id DESC LIMIT 5000)
+const WAITING: &str =
+    "(SELECT id, true FROM (SELECT id, status FROM job_live WHERE id < $1 ORDER BY id DESC LIMIT 5000)
     near WHERE status = 2)
   UNION ALL (SELECT id, false FROM job_live WHERE id < $1 ORDER BY id DESC OFFSET 4999 LIMIT 1) LIMIT $2";
 
