@@ -128,7 +128,7 @@ impl From<ApiError> for Answer {
             ),
             ApiError::KeyConflict { .. } | ApiError::NotOver { .. } | ApiError::CursorExpired => conflict(error),
             ApiError::NotReady { why } => {
-                answer(Code::NotReady, why).retry_after(5)
+                answer(Code::NotReady, why).retry_after(1)
             }
             ApiError::TooManyJobs { owner, limit } => {
                 let detail = format!("owner `{owner}` has {limit} jobs that are not over, the most allowed; wait for some to end, or cancel some");

@@ -107,7 +107,7 @@ fn names(id: u32, dir: &str) -> bool {
 async fn counts_survive(mut yard: Yard) {
     let client = yard.client();
     let files = real_files();
-    let script = yard.script("count.sh", b"#!/bin/sh\nsleep 0.5\nwc -w < \"$1\"\n");
+    let script = yard.script("count.sh", b"#!/bin/sh\nsleep 1\nwc -w < \"$1\"\n");
     let pushed = client.artifacts().push_file(&script).await.expect("the script goes up");
     let jobs: Vec<JobSubmit> = files
         .iter()
