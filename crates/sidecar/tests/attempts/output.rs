@@ -38,7 +38,7 @@ fn a_line_of_64_mib_takes_no_memory() {
     let script = "head -c 67108864 /dev/zero | tr '\\0' x; echo; echo END; read line < $JOBYARD_INPUT/go";
     let mut live = world.shell(&script.replace("read line", "exec sleep 300; read line")).start();
     let file = live.plan.log.path.clone();
-    wait_until("the end of the line", || ends_with(&file, b"\nEND\n"));
+    wait_until("the end of the line", || ends_with(&file, b"END\n"));
     let status = std::fs::read_to_string(format!("/proc/{}/status", live.process.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
