@@ -137,3 +137,103 @@ fn plan_placements(snapshot: &PlaceSnapshot, memory: &mut PlanMemory) -> Vec<Pla
         .map(|chosen| Placement { job_id: chosen.job_id, node_id: chosen.node_id, session: chosen.session })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use async_trait::async_trait;
+    use jobyard_api::doors::{DoorError, WorkerDoor};
+    use jobyard_api::proto;
+    use jobyard_api::submit::{FileUrls, SubmitSettings, parse_job};
+    use jobyard_model::node::NodeRegistration;
+    use jobyard_model::{Clock, Resources, Runtime, Timestamp};
+    use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
+    use jobyard_store::{Actor, NewJob};
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// A clock that stands: nothing runs out.
+    struct Standing;
+
+    impl Clock for Standing {
+        fn now(&self) -> Timestamp {
+            Timestamp(1_777_622_400_000)
+        }
+    }
+
+    /// Never answers: what matters here is what is claimed.
+    struct Silent;
+
+    #[async_trait]
+    impl WorkerDoor for Silent {
+        async fn launch(&self, _: proto::LaunchRequest) -> Result<proto::LaunchReply, DoorError> {
+            std::future::pending().await
+        }
+
+        async fn stop(&self, _: proto::StopRequest) -> Result<proto::StopReply, DoorError> {
+            std::future::pending().await
+        }
+    }
+
+    impl WorkerDoors for Silent {
+        fn door(&self, _: NodeId, _: &str) -> Arc<dyn WorkerDoor> {
+            Arc::new(Self)
+        }
+    }
+
+    async fn loop_over(jobs: u32, slots: u32, directory: &tempfile::TempDir) -> PlaceLoop {
+        let options = SqliteOptions::new(Arc::new(Standing));
+        let store = SqliteStore::open(&directory.path().join("jobyard.db"), options).expect("a datastore");
+        let node = NodeRegistration {
+            node_id: NodeId(Uuid::from_u128(1)),
+            session: SessionId(Uuid::from_u128(1)),
+            boot_id: "boot".to_owned(),
+            name: "node".to_owned(),
+            pool: "default".to_owned(),
+            capacity: Resources { cpu_milli: 1_000_000, memory_bytes: 1 << 50 },
+            max_attempts: slots,
+            labels: BTreeMap::new(),
+            runtimes: vec![Runtime::Process],
+            containment: "subreaper".to_owned(),
+            door: String::new(),
+            version: "0.1.0".to_owned(),
+        };
+        store.register_node(&node).await.expect("registered");
+        let settings = SubmitSettings { file_urls: FileUrls::Refused, lease_ms: 180_000 };
+        let job = |number: u32| NewJob {
+            id: JobId(Uuid::from_u128(number.into())),
+            spec: parse_job(br#"{"command": ["true"]}"#, &settings).expect("it is fine").into_spec("team"),
+            submitted_by: "ann".to_owned(),
+            idempotency: None,
+        };
+        store.submit((1..=jobs).map(job).collect(), &Actor::role("test")).await.expect("submitted");
+        PlaceLoop::new(store, Arc::new(Silent), InformerSettings::default(), TaskTracker::new())
+    }
+
+    #[tokio::test]
+    async fn all_that_has_room_is_placed_without_a_pause_and_the_rest_is_gathered() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut place = loop_over(1_000, 600, &directory).await;
+        let mut placed = 0;
+        for run in 1.. {
+            let ran = place.run_once().await.expect("placed");
+            placed += ran.changed;
+            if !ran.more {
+                assert_eq!((placed, ran.gather), (600, true));
+                assert!(run <= 7, "{run} runs");
+                return;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn when_all_is_placed_nothing_waits_for_company() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut place = loop_over(1, 600, &directory).await;
+        let ran = place.run_once().await.expect("placed");
+        assert_eq!(ran, Ran { changed: 1, more: false, gather: false });
+        assert_eq!(place.run_once().await.expect("nothing to do"), Ran::default());
+    }
+}

@@ -474,3 +474,49 @@ fn wanted_stop(intent: u32) -> Option<StopReason> {
         _ => Some(StopReason::Cancel),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jobyard_model::JobId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn lease(number: usize) -> LeaseId {
+        LeaseId(Uuid::from_u128(number as u128))
+    }
+
+    /// So many attempts, and a call with the words of the first one just made.
+    fn called_with(attempts: usize, now: Instant) -> Outbox {
+        let mut outbox = Outbox::new(Duration::from_millis(100), now);
+        for number in 0..attempts {
+            let attempt = AttemptRef { job_id: JobId(Uuid::nil()), number: 1, lease_id: lease(number) };
+            outbox.open(attempt, Tail::of("/nowhere".into()), None);
+        }
+        outbox.say(lease(0), Word::Accepted);
+        assert_eq!(outbox.due(now), Due::Now);
+        let batch = outbox.take(now);
+        outbox.settle(batch, &proto::ReportReply::default(), 0);
+        outbox.later.clear();
+        outbox
+    }
+
+    #[test]
+    fn few_attempts_never_wait_for_company() {
+        let now = Instant::now();
+        let mut outbox = called_with(MANY_ATTEMPTS - 1, now);
+        outbox.say(lease(1), Word::Started);
+        assert_eq!(outbox.due(now), Due::Now);
+    }
+
+    #[test]
+    fn among_many_attempts_a_word_waits_a_moment_or_for_enough_others() {
+        let now = Instant::now();
+        let mut outbox = called_with(100, now);
+        outbox.say(lease(1), Word::Started);
+        assert_eq!(outbox.due(now), Due::At(now + GATHER));
+        assert_eq!(outbox.due(now + GATHER), Due::Now);
+        (1..=MANY_ATTEMPTS).for_each(|number| outbox.say(lease(number), Word::Started));
+        assert_eq!(outbox.due(now), Due::Now);
+    }
+}
