@@ -22,6 +22,7 @@ pub struct YardPlan {
     claim_lease_seconds: u32,
     lease_seconds: u32,
     heartbeat_seconds: u32,
+    in_pairs: bool,
     worker: String,
 }
 
@@ -35,6 +36,7 @@ impl YardPlan {
             claim_lease_seconds: 2,
             lease_seconds: 6,
             heartbeat_seconds: 2,
+            in_pairs: false,
             worker: String::new(),
         }
     }
@@ -76,6 +78,13 @@ impl YardPlan {
         self
     }
 
+    /// Two of each role, on PostgreSQL.
+    #[must_use]
+    pub fn in_pairs(self) -> Self {
+        assert_eq!(self.datastore, Datastore::Postgres, "`up` is alone");
+        Self { in_pairs: true, ..self }
+    }
+
     /// Makes and starts it.
     pub async fn raise(self) -> Yard {
         Yard::raise(self).await
@@ -84,25 +93,36 @@ impl YardPlan {
     pub(crate) fn roles(&self) -> Vec<Role> {
         match self.datastore {
             Datastore::Sqlite => vec![Role::Up],
+            Datastore::Postgres if self.in_pairs => vec![
+                Role::Server,
+                Role::OtherServer,
+                Role::Informer,
+                Role::OtherInformer,
+                Role::Worker,
+                Role::OtherWorker,
+            ],
             Datastore::Postgres => vec![Role::Server, Role::Informer, Role::Worker],
         }
     }
 
-    /// The settings file of all roles, or that of the other worker, whose directories are its own.
+    /// The settings file of a role. The other server and the other worker share one, with addresses and directories
+    /// of their own; artifacts are shared by all.
     pub(crate) fn settings(&self, dir: &Path, port: u16, database: Option<&str>, role: Role) -> String {
         let dir = dir.display();
-        let own = if role == Role::OtherWorker { "other-" } else { "" };
+        let own = if role.is_other() { "other-" } else { "" };
+        let other_report =
+            if self.in_pairs { format!(", \"{dir}/other-doors/report.sock\"") } else { String::new() };
         let datastore = database.map_or(String::new(), |url| format!("[datastore]\nurl = \"{url}\"\n"));
         let Self { claim_lease_seconds, lease_seconds, heartbeat_seconds, worker, .. } = self;
         format!(
             "{datastore}\
              [leases]\nclaim_lease_seconds = {claim_lease_seconds}\nlease_seconds = {lease_seconds}\n\
              heartbeat_seconds = {heartbeat_seconds}\n\
-             [server]\nlisten = \"127.0.0.1:{port}\"\nreport_socket = \"{dir}/doors/report.sock\"\n\
+             [server]\nlisten = \"127.0.0.1:{port}\"\nreport_socket = \"{dir}/{own}doors/report.sock\"\n\
              artifact_dir = \"{dir}/artifacts\"\n\
              [worker]\nname = \"{own}node\"\ndata_dir = \"{dir}/{own}worker\"\nstate_dir = \"{dir}/{own}state\"\n\
              task_dir = \"{dir}/{own}task\"\ndoor_socket = \"{dir}/{own}doors/worker.sock\"\n\
-             report_sockets = [\"{dir}/doors/report.sock\"]\ncpu = 8.0\nmemory_bytes = 8589934592\n{worker}"
+             report_sockets = [\"{dir}/doors/report.sock\"{other_report}]\ncpu = 8.0\nmemory_bytes = 8589934592\n{worker}"
         )
     }
 }

@@ -25,6 +25,8 @@ pub enum Role {
     Up,
     /// The HTTP and report doors.
     Server,
+    /// A second one, on addresses of its own.
+    OtherServer,
     /// The loops.
     Informer,
     /// A second one.
@@ -39,7 +41,7 @@ impl Role {
     fn word(self) -> &'static str {
         match self {
             Self::Up => "up",
-            Self::Server => "server",
+            Self::Server | Self::OtherServer => "server",
             Self::Informer | Self::OtherInformer => "informer",
             Self::Worker | Self::OtherWorker => "worker",
         }
@@ -47,17 +49,24 @@ impl Role {
 
     fn name(self) -> &'static str {
         match self {
+            Self::OtherServer => "other-server",
             Self::OtherInformer => "other-informer",
             Self::OtherWorker => "other-worker",
             Self::Up | Self::Server | Self::Informer | Self::Worker => self.word(),
         }
+    }
+
+    /// Whether its settings are those of the second of a pair.
+    pub(crate) fn is_other(self) -> bool {
+        matches!(self, Self::OtherServer | Self::OtherWorker)
     }
 }
 
 /// A running installation in a temporary folder; see [`YardPlan`] for its leases.
 pub struct Yard {
     dir: TempDir,
-    url: String,
+    /// Of the server, and of the other one if there is one.
+    ports: [u16; 2],
     roles: Vec<Role>,
     processes: BTreeMap<Role, Process>,
     database: Option<Database>,
@@ -83,12 +92,13 @@ impl Yard {
         let dir = TempDir::with_prefix("yard-").expect("a temporary folder");
         // Task processes have users of their own, and pass through here.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).expect("its mode");
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let ports = free.each_ref().map(|free| free.local_addr().expect("its address").port());
+        drop(free);
         let disks = plan.small_disks.iter();
         let disks = disks.map(|(folder, options)| SmallDisk::mount(&dir.path().join(folder), options));
         let mut yard = Self {
-            url: format!("http://127.0.0.1:{port}"),
+            ports,
             roles: plan.roles(),
             processes: BTreeMap::new(),
             database: (plan.datastore == Datastore::Postgres).then(Database::start),
@@ -97,7 +107,7 @@ impl Yard {
             secret: None,
             dir,
         };
-        yard.write_settings(&plan, port);
+        yard.write_settings(&plan);
         if yard.database.is_some() {
             yard.run("migrate", &[]);
             let secret =
@@ -148,8 +158,15 @@ impl Yard {
     /// A client with an admin's token.
     #[must_use]
     pub fn client(&self) -> Client {
+        self.client_of(self.server_role())
+    }
+
+    /// As [`client`](Self::client), of the process that holds this server.
+    #[must_use]
+    pub fn client_of(&self, server: Role) -> Client {
         let token = Token::new(&self.secret()).expect("a token");
-        Client::builder().url(&self.url).expect("a url").token(token).build().expect("a client")
+        let url = format!("http://127.0.0.1:{}", self.ports[usize::from(server.is_other())]);
+        Client::builder().url(&url).expect("a url").token(token).build().expect("a client")
     }
 
     /// The admin token's secret.
@@ -183,7 +200,7 @@ impl Yard {
         let before = self.times_up(role);
         self.launch_with(role, environment);
         match role {
-            Role::Up | Role::Server => self.wait_until_serving(role).await,
+            Role::Up | Role::Server | Role::OtherServer => self.wait_until_serving(role).await,
             // From then on a signal ends it well.
             _ => eventually("it runs", async || (self.times_up(role) > before).then_some(())).await,
         }
@@ -350,7 +367,7 @@ impl Yard {
         if role == Role::Up {
             eventually("the admin token", async || token.exists().then_some(())).await;
         }
-        let client = self.client();
+        let client = self.client_of(role);
         let filter = JobFilter { limit: Some(1), ..JobFilter::default() };
         eventually("the server answers", async || client.jobs().list(&filter).await.ok()).await;
         assert!(self.process(role).is_alive(), "{role:?} ended");
@@ -361,7 +378,7 @@ impl Yard {
     }
 
     fn config_of(&self, role: Role) -> PathBuf {
-        self.dir().join(if role == Role::OtherWorker { "other.toml" } else { "jobyard.toml" })
+        self.dir().join(if role.is_other() { "other.toml" } else { "jobyard.toml" })
     }
 
     fn run(&self, command: &str, arguments: &[&str]) -> String {
@@ -376,9 +393,9 @@ impl Yard {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    fn write_settings(&self, plan: &YardPlan, port: u16) {
+    fn write_settings(&self, plan: &YardPlan) {
         let url = self.database.as_ref().map(Database::url);
-        for role in [Role::Server, Role::OtherWorker] {
+        for (role, port) in [Role::Server, Role::OtherServer].into_iter().zip(self.ports) {
             let text = plan.settings(self.dir(), port, url.as_deref(), role);
             fs::write(self.config_of(role), text).expect("writable");
         }

@@ -7,7 +7,9 @@ use std::process::Command;
 use futures_util::TryStreamExt;
 use jobyard_client::json::JobSubmit;
 use jobyard_client::{Client, JobFilter, JobId, Status};
-use jobyard_system_tests::{DEADLINE, Signal, Yard, bin, eventually, processes_named};
+use jobyard_system_tests::{
+    DEADLINE, Datastore, Notebook, Signal, Yard, YardPlan, bin, eventually, processes_named,
+};
 
 const FILES: usize = 200;
 
@@ -103,16 +105,21 @@ fn names(id: u32, dir: &str) -> bool {
             .is_ok_and(|line| String::from_utf8_lossy(&line).contains(dir))
 }
 
-/// The same count, each job slow enough to be hit, while the parts are killed one after the other.
+/// The same count while the parts are killed one after the other. Every second job waits until that is over.
 async fn counts_survive(mut yard: Yard) {
     let client = yard.client();
     let files = real_files();
-    let script = yard.script("count.sh", b"#!/bin/sh\nsleep 1\nwc -w < \"$1\"\n");
-    let pushed = client.artifacts().push_file(&script).await.expect("the script goes up");
+    let mut notebook = Notebook::in_folder(yard.dir());
+    let mut hashes = Vec::new();
+    for (name, first) in [("slow.sh", "sleep 0.5".to_owned()), ("held.sh", notebook.wait())] {
+        let script = yard.script(name, format!("#!/bin/sh\n{first}\nwc -w < \"$1\"\n").as_bytes());
+        hashes.push(client.artifacts().push_file(&script).await.expect("the script goes up").hash);
+    }
     let jobs: Vec<JobSubmit> = files
         .iter()
-        .map(|file| JobSubmit {
-            binary_url: Some(format!("sha256:{}", pushed.hash)),
+        .zip(hashes.iter().cycle())
+        .map(|(file, hash)| JobSubmit {
+            binary_url: Some(format!("sha256:{hash}")),
             command: vec![file.display().to_string()],
             labels: [("set".to_owned(), "docs".to_owned())].into(),
             ..JobSubmit::default()
@@ -127,6 +134,7 @@ async fn counts_survive(mut yard: Yard) {
     }
     yard.restart_datastore();
     kill_a_sidecar(&yard).await;
+    notebook.open_gate();
     wait_for_all(&client, &ids).await;
     assert_eq!(sum_logs(&yard), format!("{} words in {FILES} files\n", words_by_hand(&files)));
     history_is_whole(&client, &ids).await;
@@ -162,6 +170,11 @@ async fn the_counts_survive_kills_on_sqlite() {
 #[tokio::test]
 async fn the_counts_survive_kills_on_postgres() {
     counts_survive(Yard::on_postgres().await).await;
+}
+
+#[tokio::test]
+async fn the_counts_survive_kills_of_any_of_a_pair() {
+    counts_survive(YardPlan::on(Datastore::Postgres).in_pairs().raise().await).await;
 }
 
 /// A Python script, a shell script, a small compiled program, and a script with a CR in its first line.
