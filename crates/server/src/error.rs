@@ -55,6 +55,8 @@ pub(crate) enum ApiError {
     NotReady { why: &'static str },
     #[error("the cursor is older than what is kept, or of another datastore")]
     CursorExpired,
+    #[error("the log was dropped after {keep_days} days")]
+    LogDropped { keep_days: u32 },
     #[error("the upload failed")]
     Upload(#[from] PutError),
     #[error("the datastore failed")]
@@ -127,6 +129,10 @@ impl From<ApiError> for Answer {
                 "this path does not take that method; see /api/v1/openapi.json",
             ),
             ApiError::KeyConflict { .. } | ApiError::NotOver { .. } | ApiError::CursorExpired => conflict(error),
+            ApiError::LogDropped { keep_days } => {
+                let detail = format!("this log was dropped: logs are kept for {keep_days} days (`server.keep_logs_days`)");
+                answer(Code::LogDropped, detail)
+            }
             ApiError::NotReady { why } => {
                 answer(Code::NotReady, why).retry_after(1)
             }

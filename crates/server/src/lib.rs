@@ -29,10 +29,11 @@ mod serve;
 mod server;
 pub mod settings;
 
-pub use artifact_store::{ArtifactStore, DirectoryStore};
+pub use artifact_store::{ArtifactStore, DirectoryStore, LogDay};
 pub use authentication::token_hash;
 pub use front::Front;
 pub use http::openapi;
+pub use logs::{LogRetention, drop_old_logs};
 pub use metrics::{LoopMetrics, Metrics, MetricsPage};
 pub use operations::create_token::create_token;
 pub use serve::serve_http;

@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::artifact_store::ArtifactStore;
 use crate::doors::Doors;
+use crate::error::ApiError;
 use crate::events::EventTail;
 use crate::health::Health;
 use crate::http;
 use crate::ids::JobIds;
+use crate::logs::LogRetention;
 use crate::metrics::Metrics;
 use crate::operations::fleet::FleetView;
 use crate::settings::ServerSettings;
@@ -63,6 +65,18 @@ impl Server {
     /// Every route of the HTTP API, behind authentication.
     pub fn router(&self) -> Router {
         http::router(self.clone())
+    }
+
+    /// Which logs are kept: for those who write them, and those who drop them.
+    #[must_use]
+    pub fn log_retention(&self) -> LogRetention {
+        let ServerParts { clock, settings, .. } = &self.inner.parts;
+        LogRetention::new(Arc::clone(clock), settings.keep_logs_days)
+    }
+
+    /// What who asks for a log is told that is no longer kept.
+    pub(crate) fn log_dropped(&self) -> ApiError {
+        ApiError::LogDropped { keep_days: self.inner.parts.settings.keep_logs_days }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

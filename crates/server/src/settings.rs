@@ -17,6 +17,8 @@ pub struct ServerSettings {
     pub artifact_bytes: u64,
     /// How long a body may take to arrive; an artifact's, how long between two pieces.
     pub body_within: Duration,
+    /// For how many days before today logs are kept.
+    pub keep_logs_days: u32,
     /// From one comment on a silent event stream to the next.
     pub stream_heartbeat: Duration,
     /// How many calls each door takes.
@@ -72,6 +74,7 @@ impl Default for ServerSettings {
             batch_body_bytes: 64 << 20,
             artifact_bytes: 16 << 30,
             body_within: Duration::from_secs(60),
+            keep_logs_days: 30,
             stream_heartbeat: Duration::from_secs(15),
             doors: DoorSettings::default(),
         }

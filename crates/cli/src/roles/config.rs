@@ -97,6 +97,8 @@ pub(crate) struct ServerConfig {
     pub(crate) artifact_dir: Option<PathBuf>,
     /// Whether `file://` executables are accepted.
     pub(crate) allow_file_urls: bool,
+    /// For how many days before today logs are kept.
+    pub(crate) keep_logs_days: Option<u32>,
     /// Connections open at once.
     pub(crate) max_connections: Option<NonZeroUsize>,
 }

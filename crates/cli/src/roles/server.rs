@@ -10,7 +10,9 @@ use jobyard_api::submit::FileUrls;
 use jobyard_model::Clock as _;
 use jobyard_server::artifact_store::{ArtifactStore, DirectoryStore};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_server::{ConnectionSettings, Front, Metrics, Server, ServerParts, ServerSettings, serve_http};
+use jobyard_server::{
+    ConnectionSettings, Front, Metrics, Server, ServerParts, ServerSettings, drop_old_logs, serve_http,
+};
 use jobyard_store::Store;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::TcpListener;
@@ -39,11 +41,13 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     doors.spawn(serve_http(listener, front.clone(), connections(&config), shutdown.clone()));
     let store = datastore::wait_for(&config, &shutdown).await?;
     if let Some(store) = &store {
-        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts.clone()));
+        let server =
+            make_server(&config, store.clone(), artifacts.clone(), Metrics::default(), shutdown.clone());
+        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts.clone(), server.log_retention()));
         let report_listener = bind_door(&report_socket).await?;
         doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
         doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
-        let server = make_server(&config, store.clone(), artifacts, Metrics::default(), shutdown);
+        doors.spawn(drop_old_logs(artifacts, server.log_retention(), shutdown));
         front.begin(server.router());
         tracing::info!(%address, report_socket = %report_socket.display(), "server serves");
     }
@@ -102,6 +106,8 @@ pub(super) fn make_server(
     shutdown: CancellationToken,
 ) -> Server {
     let file_urls = if config.server.allow_file_urls { FileUrls::Allowed } else { FileUrls::Refused };
-    let settings = ServerSettings { file_urls, ..ServerSettings::default() };
+    let usual = ServerSettings::default();
+    let keep_logs_days = config.server.keep_logs_days.unwrap_or(usual.keep_logs_days);
+    let settings = ServerSettings { file_urls, keep_logs_days, ..usual };
     Server::new(ServerParts { store, artifacts, settings, clock: Arc::new(SystemClock), metrics, shutdown })
 }

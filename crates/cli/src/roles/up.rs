@@ -17,7 +17,7 @@ use jobyard_client::json::TokenCreate;
 use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
 use jobyard_model::{Clock as _, NodeId, Role};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_server::{LoopMetrics, Metrics, serve_http};
+use jobyard_server::{LoopMetrics, Metrics, drop_old_logs, serve_http};
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{Actor, Store};
 use jobyard_worker::{HandedOver, Worker, WorkerError};
@@ -110,7 +110,8 @@ impl Yard {
         servers.spawn(serve_http(listener, made.router(), connections, shutdown.clone()));
         servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
         servers.spawn(feed_loops(board.clone(), loops, shutdown.clone()));
-        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts));
+        servers.spawn(drop_old_logs(artifacts.clone(), made.log_retention(), shutdown.clone()));
+        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts, made.log_retention()));
         let settings = worker::settings(config, &data_dir.join("worker"), "")?;
         let worker_stop = CancellationToken::new();
         let worker = Arc::new(worker::start(desk, settings, worker_stop.clone()).await?);

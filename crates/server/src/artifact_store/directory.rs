@@ -17,7 +17,7 @@ use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio_util::io::ReaderStream;
 
-use super::{ArtifactStore, ByteStream, PutError};
+use super::{ArtifactStore, ByteStream, LogDay, PutError};
 
 /// Unfinished files older than this were left by a process that died.
 const LEFTOVER_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -189,6 +189,28 @@ impl ArtifactStore for DirectoryStore {
         let mut bytes = BytesMut::with_capacity(usize::try_from(length).unwrap_or(READ_BYTES).min(1 << 20));
         while part.read_buf(&mut bytes).await? > 0 {}
         Ok(Some(bytes.freeze()))
+    }
+
+    async fn segment_days(&self) -> io::Result<Vec<LogDay>> {
+        let mut entries = match fs::read_dir(self.root.join("segments/logs")).await {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut days = Vec::new();
+        while let Some(entry) = entries.next_entry().await? {
+            let name = entry.file_name();
+            days.extend(name.to_str().and_then(|name| name.parse().ok()).map(LogDay));
+        }
+        Ok(days)
+    }
+
+    async fn drop_segments(&self, day: LogDay) -> io::Result<()> {
+        match fs::remove_dir_all(self.root.join(format!("segments/logs/{}", day.0))).await {
+            // Another server was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
     }
 }
 

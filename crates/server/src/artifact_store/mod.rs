@@ -12,8 +12,9 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use jobyard_model::ArtifactHash;
+use jobyard_model::{ArtifactHash, Timestamp};
 use thiserror::Error;
+use uuid::Uuid;
 
 pub use directory::DirectoryStore;
 
@@ -48,6 +49,32 @@ pub enum PutError {
     Store(#[source] io::Error),
 }
 
+/// A day of log segments by UTC, counted from 1970-01-01. Segments of one day lie together, since logs are dropped by
+/// whole days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogDay(pub i64);
+
+impl LogDay {
+    /// The day of an instant.
+    #[must_use]
+    pub fn of(at: Timestamp) -> Self {
+        const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+        Self(at.0.max(0) / DAY_MS)
+    }
+
+    /// The day of a segment; `None` when its name does not say.
+    #[must_use]
+    pub fn of_segment(name: &str) -> Option<Self> {
+        name.strip_prefix("logs/")?.split_once('/')?.0.parse().ok().map(Self)
+    }
+
+    /// A name for a new segment.
+    #[must_use]
+    pub fn segment(self) -> String {
+        format!("logs/{}/{}", self.0, Uuid::new_v4())
+    }
+}
+
 /// Keeps bytes under names.
 #[async_trait]
 pub trait ArtifactStore: Send + Sync + 'static {
@@ -67,4 +94,10 @@ pub trait ArtifactStore: Send + Sync + 'static {
 
     /// A part of a log segment; short when the segment ends before. `None` when it isn't there.
     async fn read_segment(&self, name: &str, offset: u64, length: u64) -> io::Result<Option<Bytes>>;
+
+    /// The days that there are log segments of.
+    async fn segment_days(&self) -> io::Result<Vec<LogDay>>;
+
+    /// Removes all log segments of a day. One that is being read may break off.
+    async fn drop_segments(&self, day: LogDay) -> io::Result<()>;
 }

@@ -11,6 +11,7 @@ use jobyard_store::{LogBody, LogChunk, LogStream, StoreError, WakeTopic};
 use tokio::sync::watch;
 
 use super::tail;
+use crate::artifact_store::LogDay;
 use crate::doors::Pass;
 use crate::error::{ApiError, chain};
 use crate::events::Open;
@@ -43,6 +44,10 @@ pub(crate) struct LogReader {
     /// Bytes of the next chunk that are not wanted.
     skip: u64,
     chunks: VecDeque<LogChunk>,
+    /// Something was handed out.
+    is_begun: bool,
+    /// What came before is no longer kept.
+    is_dropped: bool,
     /// Set before the last look: what is there then is all there will be.
     over: bool,
     wakes: watch::Receiver<u64>,
@@ -66,6 +71,8 @@ impl LogReader {
             after_seq: 0,
             skip: 0,
             chunks: VecDeque::new(),
+            is_begun: false,
+            is_dropped: false,
             over: false,
             wakes,
             _open: open,
@@ -95,12 +102,27 @@ impl LogReader {
         }
     }
 
-    async fn try_next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    /// As [`Self::next`], with the error itself.
+    pub(crate) async fn try_next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let next = self.look_for_next().await?;
+        if next.is_none() && self.is_dropped && !self.is_begun {
+            return Err(self.server.log_dropped());
+        }
+        self.is_begun |= next.is_some();
+        Ok(next)
+    }
+
+    async fn look_for_next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             if let Some(chunk) = self.chunks.pop_front() {
-                let piece = self.piece(&chunk).await?;
-                if !piece.is_empty() {
-                    return Ok(Some(piece));
+                match self.piece(&chunk).await {
+                    Ok(piece) if piece.is_empty() => {}
+                    Ok(piece) => return Ok(Some(piece)),
+                    // Of a log that goes on for days the beginning goes first; offsets in a stream are exact.
+                    Err(ApiError::LogDropped { .. }) if !self.is_begun && self.wanted.stream.is_none() => {
+                        self.is_dropped = true;
+                    }
+                    Err(error) => return Err(error),
                 }
                 continue;
             }
@@ -212,6 +234,10 @@ pub(super) async fn bytes_of(
         LogBody::Segment { name, offset } => {
             let read =
                 server.artifacts().read_segment(name, offset + begin, end - begin).await.map_err(broken)?;
+            let is_over = |day| server.log_retention().is_over(day);
+            if read.is_none() && LogDay::of_segment(name).is_some_and(is_over) {
+                return Err(server.log_dropped());
+            }
             read.filter(|bytes| bytes.len() as u64 == end - begin).ok_or_else(short)
         }
     }

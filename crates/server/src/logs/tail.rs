@@ -55,7 +55,11 @@ async fn last_lines(
     let mut ends_seen = 0;
     let mut at_end = true;
     for (index, chunk) in chunks.iter().enumerate().rev() {
-        let bytes = bytes_of(server, &chunk.body, 0, chunk.to - chunk.from).await?;
+        let bytes = match bytes_of(server, &chunk.body, 0, chunk.to - chunk.from).await {
+            // There is nothing before it either.
+            Err(ApiError::LogDropped { .. }) => return Ok(None),
+            bytes => bytes?,
+        };
         for (offset, byte) in bytes.iter().enumerate().rev() {
             if *byte == b'\n' && !at_end {
                 ends_seen += 1;

@@ -15,18 +15,20 @@ use jobyard_store::{
 };
 
 use crate::artifact_store::ArtifactStore;
+use crate::logs::LogRetention;
 
 /// Takes what workers report.
 pub struct ReportDesk {
     pub(super) store: Arc<dyn Store>,
     pub(super) artifacts: Arc<dyn ArtifactStore>,
+    pub(super) retention: LogRetention,
 }
 
 impl ReportDesk {
     /// A desk on a datastore and an artifact store.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, artifacts: Arc<dyn ArtifactStore>) -> Self {
-        Self { store, artifacts }
+    pub fn new(store: Arc<dyn Store>, artifacts: Arc<dyn ArtifactStore>, retention: LogRetention) -> Self {
+        Self { store, artifacts, retention }
     }
 }
 

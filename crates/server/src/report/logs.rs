@@ -6,8 +6,6 @@ use jobyard_api::proto::{self, LogVerdict};
 use jobyard_model::Timestamp;
 use jobyard_store::{LogAnswer, LogBody, LogChunk, LogStream, StoreError};
 
-use uuid::Uuid;
-
 use super::desk::ReportDesk;
 
 /// Below this many bytes a chunk lies in the index itself (design §9).
@@ -62,7 +60,7 @@ impl ReportDesk {
         }
         let mut segment = BytesMut::with_capacity(large.iter().map(|data| data.len()).sum());
         large.into_iter().for_each(|data| segment.extend_from_slice(data));
-        let name = segment_name(Timestamp(messages[0].at));
+        let name = self.retention.today().segment();
         match self.artifacts.put_segment(&name, segment.freeze()).await {
             Ok(()) => Some(name),
             Err(error) => {
@@ -71,12 +69,6 @@ impl ReportDesk {
             }
         }
     }
-}
-
-/// Segments of one day lie together, since logs are dropped by whole days.
-fn segment_name(at: Timestamp) -> String {
-    const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-    format!("logs/{}/{}", at.0.max(0) / DAY_MS, Uuid::new_v4())
 }
 
 fn is_inline(message: &proto::LogChunk) -> bool {

@@ -1,5 +1,8 @@
 //! Logs over HTTP.
 
+use bytes::Bytes;
+use jobyard_model::Clock;
+use jobyard_server::{ArtifactStore, LogDay};
 use jobyard_store::LogStream::{Stderr, Stdout};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -149,5 +152,38 @@ async fn a_long_log_comes_whole() {
     let stranger = server.caller(jobyard_model::Role::Submitter, &["others"]).await;
     let response = stranger.call(Method::GET, &path).send().await.expect("an answer");
     Reply::of(response).await.expect(StatusCode::FORBIDDEN, "foreign_owner");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_older_than_logs_are_kept_is_gone_and_said_to_be() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let hand = Hand::register(&server).await;
+    let today = LogDay::of(server.clock.now());
+    let segment = |days_ago: i64| LogDay(today.0 - days_ago).segment();
+    let kept = segment(30);
+    server.artifacts().put_segment(&kept, Bytes::from_static(b"kept\nlast\n")).await.expect("stored");
+
+    let partly = hand.run(caller.submit(fine()).await).await;
+    hand.log_in(partly, 0..8_000, &segment(31)).await;
+    hand.log_in(partly, 8_000..8_010, &kept).await;
+    let path = format!("/api/v1/jobs/{}/logs", partly.job_id);
+    assert_eq!(read(&caller, &path).await, "kept\nlast\n");
+    assert_eq!(read(&caller, &format!("{path}?tail=1")).await, "last\n");
+    assert_eq!(read(&caller, &format!("{path}?tail=9")).await, "kept\nlast\n");
+    assert_eq!(read(&caller, &format!("{path}?stream=stdout&from=8005")).await, "last\n");
+    caller.get(&format!("{path}?stream=stdout&from=10")).await.expect(StatusCode::GONE, "log_dropped");
+
+    let wholly = hand.run(caller.submit(fine()).await).await;
+    hand.log_in(wholly, 0..8_000, &segment(200)).await;
+    let answer = caller.get(&format!("/api/v1/jobs/{}/logs", wholly.job_id)).await;
+    assert!(answer.body["detail"].as_str().is_some_and(|detail| detail.contains("30 days")), "{answer:?}");
+    answer.expect(StatusCode::GONE, "log_dropped");
+
+    let lost = hand.run(caller.submit(fine()).await).await;
+    hand.log_in(lost, 0..8_000, &segment(1)).await;
+    let answer = caller.get(&format!("/api/v1/jobs/{}/logs", lost.job_id)).await;
+    answer.expect(StatusCode::INTERNAL_SERVER_ERROR, "internal");
     server.stop().await;
 }

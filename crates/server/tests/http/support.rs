@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -141,6 +142,11 @@ impl TestServer {
 
     pub(crate) fn with_secret(&self, secret: &str) -> Caller<'_> {
         Caller { server: self, secret: Some(secret.to_owned()) }
+    }
+
+    /// Where its bytes lie.
+    pub(crate) fn artifacts(&self) -> DirectoryStore {
+        DirectoryStore::open(self.directory.path().join("artifacts"), self.clock.now()).expect("a directory")
     }
 
     /// How many jobs there are, by a way that no test goes through.
@@ -298,16 +304,27 @@ impl<'a> Hand<'a> {
     }
 
     pub(crate) async fn log(&self, held: Held, stream: LogStream, from: u64, text: &str) {
+        let body = LogBody::Inline(Bytes::copy_from_slice(text.as_bytes()));
+        self.append(held, stream, from..from + text.len() as u64, body).await;
+    }
+
+    /// Bytes of stdout that lie in a segment, from its beginning.
+    pub(crate) async fn log_in(&self, held: Held, range: Range<u64>, segment: &str) {
+        self.append(held, LogStream::Stdout, range, LogBody::Segment { name: segment.to_owned(), offset: 0 })
+            .await;
+    }
+
+    async fn append(&self, held: Held, stream: LogStream, range: Range<u64>, body: LogBody) {
         let chunk = LogChunk {
             job_id: held.job_id,
             attempt: held.attempt,
             lease_id: held.lease_id,
             stream,
-            from,
-            to: from + text.len() as u64,
+            from: range.start,
+            to: range.end,
             at: Timestamp(1_777_622_400_000),
             seq: 0,
-            body: LogBody::Inline(Bytes::copy_from_slice(text.as_bytes())),
+            body,
         };
         self.store.append_logs(vec![chunk]).await.expect("appended");
     }

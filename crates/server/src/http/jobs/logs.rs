@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use jobyard_api::json::Problem;
 use jobyard_api::strict::FaultCode;
 use jobyard_store::LogStream;
@@ -39,7 +39,8 @@ const ATTEMPT_HEADER: HeaderName = HeaderName::from_static("jobyard-attempt");
         (status = 200, description = "The bytes", body = Vec<u8>, content_type = "application/octet-stream"),
         (status = 400, description = "Parameters that don't go together", body = Problem),
         (status = 403, description = "The token does not act for the owner", body = Problem),
-        (status = 404, description = "No such job or attempt", body = Problem)
+        (status = 404, description = "No such job or attempt", body = Problem),
+        (status = 410, description = "The log is older than logs are kept", body = Problem)
     )
 )]
 pub(crate) async fn logs(
@@ -62,7 +63,11 @@ pub(crate) async fn logs(
         false => None,
     };
     let _read = server.doors().read.enter().await?;
-    let reader = LogReader::open(server.clone(), job_id, wanted, pass).await?;
+    let is_followed = wanted.follow;
+    let mut reader = LogReader::open(server.clone(), job_id, wanted, pass).await?;
+    // What can't be read at all is an answer of its own; a followed log may have nothing to show for long.
+    let first = if is_followed { None } else { Some(reader.try_next().await?.unwrap_or_default()) };
+    let first = stream::iter(first.map(Ok));
     let pieces = stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;
         let piece = reader.next().await?;
@@ -71,7 +76,8 @@ pub(crate) async fn logs(
         Some((piece, reader))
     });
     let kind = HeaderValue::from_static("application/octet-stream");
-    let mut response = ([(header::CONTENT_TYPE, kind)], Body::from_stream(pieces)).into_response();
+    let mut response =
+        ([(header::CONTENT_TYPE, kind)], Body::from_stream(first.chain(pieces))).into_response();
     if let Some(attempt) = attempt {
         response.headers_mut().insert(ATTEMPT_HEADER, HeaderValue::from(attempt));
     }
