@@ -1,6 +1,6 @@
 //! Running other programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs a command to its end; an error names it.
@@ -19,7 +19,8 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
 }
 
 fn describe(command: &Command) -> String {
