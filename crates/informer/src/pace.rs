@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 const MAX_ERROR_PAUSE: Duration = Duration::from_secs(5);
 
 /// How long wake-ups are gathered when the last run said so.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(10);
 
 /// What one run of a loop did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -21,7 +21,7 @@ use crate::launch::AttemptRef;
 /// Reports in one call.
 const MAX_ITEMS: usize = 1_000;
 /// On a node with many attempts, a call with the words of few of them is followed by the next no sooner than this.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(10);
 /// From so many attempts on words are gathered, and so many of them make a call worth while.
 const MANY_ATTEMPTS: usize = 8;
 /// Something the door put off is said again after this long.
