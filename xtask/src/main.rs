@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
 mod build;
+mod deb;
 mod demo;
 mod shell;
 mod test;
@@ -15,6 +16,7 @@ cargo xtask COMMAND
   demo [--exit]   build Jobyard, start it on its embedded datastore, run a job and show its result;
                   goes on serving until Ctrl-C, unless --exit is given
   build           build the release binaries, the sidecar statically, into target/release
+  deb             build them and a Debian package of them, into target/debian; needs dpkg-deb
   test [FILTER]   check formatting, lints and tidy, then run all tests; with FILTER only the tests that match
   tidy            compare crate dependencies with the rules and the code map with crates/; list the longest files
   help            this text
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::run(demo::Afterwards::Serve),
         ["demo", "--exit"] => demo::run(demo::Afterwards::Exit),
         ["build"] => build::release().map(|_| ()),
+        ["deb"] => deb::run(),
         ["test"] => test::run(None),
         ["test", filter] => test::run(Some(filter)),
         ["tidy"] => tidy::run(),
