@@ -12,18 +12,21 @@ mod launch;
 pub mod loops;
 mod pace;
 mod push;
+mod webhook;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use jobyard_model::SessionId;
 use jobyard_store::{Store, WakeTopic};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use doors::WorkerDoors;
 pub use pace::{LoopBoard, LoopReading};
+pub use webhook::{Webhook, WebhookError};
 
-use loops::{deliver_stops, expire_leases, place, release_due, retention};
+use loops::{deliver_stops, expire_leases, place, release_due, retention, tell_failures};
 use pace::Pace;
 
 /// What an informer is made of.
@@ -36,6 +39,10 @@ pub struct InformerParts {
     pub settings: InformerSettings,
     /// Where the loops say how they fare.
     pub board: LoopBoard,
+    /// Who is told of jobs that failed for good.
+    pub webhook: Option<Webhook>,
+    /// Which informer this is: new at each start.
+    pub id: SessionId,
 }
 
 /// What can be set.
@@ -66,7 +73,7 @@ impl Default for InformerSettings {
 
 /// Runs every loop until `shutdown`; then lets calls in flight to workers finish (each has a deadline) and returns.
 pub async fn run(parts: InformerParts, shutdown: CancellationToken) {
-    let InformerParts { store, doors, settings, board } = parts;
+    let InformerParts { store, doors, settings, board, webhook, id } = parts;
     let tracker = TaskTracker::new();
     let calls = TaskTracker::new();
     let woken = |name, topic, period| Pace::new(name, Some(store.wakes(topic)), period);
@@ -86,7 +93,13 @@ pub async fn run(parts: InformerParts, shutdown: CancellationToken) {
     let due = release_due::ReleaseDueLoop::new(store.clone());
     tracker.spawn(timed("release_due", Duration::from_millis(200)).run(due, board.clone(), shutdown.clone()));
     let retention = retention::RetentionLoop::new(store.clone(), settings);
-    tracker.spawn(timed("retention", Duration::from_secs(60)).run(retention, board, shutdown));
+    let minute = Duration::from_secs(60);
+    tracker.spawn(timed("retention", minute).run(retention, board.clone(), shutdown.clone()));
+    if let Some(webhook) = webhook {
+        let tell =
+            tell_failures::TellFailuresLoop::new(store, (webhook, id), board.clone(), shutdown.clone());
+        tracker.spawn(timed(tell_failures::NAME, second).run(tell, board, shutdown));
+    }
 
     tracker.close();
     tracker.wait().await;

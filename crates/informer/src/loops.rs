@@ -5,3 +5,4 @@ pub(crate) mod expire_leases;
 pub(crate) mod place;
 pub(crate) mod release_due;
 pub(crate) mod retention;
+pub(crate) mod tell_failures;

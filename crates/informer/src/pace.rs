@@ -167,7 +167,7 @@ impl LoopBoard {
         });
     }
 
-    fn note_error(&self, name: &'static str) {
+    pub(crate) fn note_error(&self, name: &'static str) {
         self.update(name, |reading| reading.errors += 1);
     }
 

@@ -143,6 +143,8 @@ impl Fleet {
             doors: Arc::new(std::mem::take(&mut self.doors)),
             settings: InformerSettings::default(),
             board: LoopBoard::default(),
+            webhook: None,
+            id: SessionId(Uuid::from_u128(1)),
         };
         tokio::spawn(jobyard_informer::run(parts, shutdown.clone()))
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jobyard_model::{JobId, JobSpec, Timestamp};
+use jobyard_model::{JobId, JobSpec, Status, Timestamp};
 
 /// A place in the history: transaction, then number. Ordered as handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -62,9 +62,21 @@ pub struct EventFilter {
     pub label: Option<(String, String)>,
     /// Of jobs with an origin of this kind and id.
     pub origin: Option<(String, String)>,
+    /// Those that bring a job to this status.
+    pub to: Option<Status>,
 }
 
 impl EventFilter {
+    /// Whether everything passes, the job's id aside.
+    pub(crate) fn passes_all(&self) -> bool {
+        self.label.is_none() && self.origin.is_none() && self.to.is_none()
+    }
+
+    /// Whether the event passes as far as it tells by itself, its job's id aside.
+    pub(crate) fn passes_event(&self, event: &EventRecord) -> bool {
+        self.to.is_none_or(|to| event.to == to.as_str())
+    }
+
     /// Whether events of a job with this spec pass, its id aside.
     pub(crate) fn matches(&self, spec: &JobSpec) -> bool {
         let label = self.label.as_ref().is_none_or(|(key, value)| spec.labels.get(key) == Some(value));

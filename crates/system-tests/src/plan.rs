@@ -24,6 +24,7 @@ pub struct YardPlan {
     heartbeat_seconds: u32,
     in_pairs: bool,
     worker: String,
+    tables: String,
 }
 
 impl YardPlan {
@@ -38,6 +39,7 @@ impl YardPlan {
             heartbeat_seconds: 2,
             in_pairs: false,
             worker: String::new(),
+            tables: String::new(),
         }
     }
 
@@ -85,6 +87,13 @@ impl YardPlan {
         Self { in_pairs: true, ..self }
     }
 
+    /// One more table of the settings, whole.
+    #[must_use]
+    pub fn table(mut self, table: &str) -> Self {
+        self.tables = format!("{}{table}\n", self.tables);
+        self
+    }
+
     /// Makes and starts it.
     pub async fn raise(self) -> Yard {
         Yard::raise(self).await
@@ -113,7 +122,7 @@ impl YardPlan {
         let other_report =
             if self.in_pairs { format!(", \"{dir}/other-doors/report.sock\"") } else { String::new() };
         let datastore = database.map_or(String::new(), |url| format!("[datastore]\nurl = \"{url}\"\n"));
-        let Self { claim_lease_seconds, lease_seconds, heartbeat_seconds, worker, .. } = self;
+        let Self { claim_lease_seconds, lease_seconds, heartbeat_seconds, worker, tables, .. } = self;
         format!(
             "{datastore}\
              [leases]\nclaim_lease_seconds = {claim_lease_seconds}\nlease_seconds = {lease_seconds}\n\
@@ -122,7 +131,7 @@ impl YardPlan {
              artifact_dir = \"{dir}/artifacts\"\n\
              [worker]\nname = \"{own}node\"\ndata_dir = \"{dir}/{own}worker\"\nstate_dir = \"{dir}/{own}state\"\n\
              task_dir = \"{dir}/{own}task\"\ndoor_socket = \"{dir}/{own}doors/worker.sock\"\n\
-             report_sockets = [\"{dir}/doors/report.sock\"{other_report}]\ncpu = 8.0\nmemory_bytes = 8589934592\n{worker}"
+             report_sockets = [\"{dir}/doors/report.sock\"{other_report}]\ncpu = 8.0\nmemory_bytes = 8589934592\n{worker}{tables}"
         )
     }
 }

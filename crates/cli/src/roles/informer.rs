@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jobyard_api::doors::WorkerDoor;
 use jobyard_api::grpc::WorkerDoorClient;
 use jobyard_informer::{InformerParts, InformerSettings, LoopBoard, WorkerDoors};
-use jobyard_model::NodeId;
+use jobyard_model::{NodeId, SessionId};
 use jobyard_server::LoopMetrics;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::config::{Config, InformerConfig, RoleArguments};
 use super::shutdown::EndSignals;
@@ -20,6 +21,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let config = arguments.load()?;
+    let webhook = config.webhook.webhook()?;
     let signals =
         EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
     let shutdown = CancellationToken::new();
@@ -29,7 +31,9 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     tasks.spawn(metrics::feed_loops(board.clone(), loops, shutdown.clone()));
     if let Some(store) = datastore::wait_for(&config, &shutdown).await? {
         let doors = Arc::new(SocketDoors::default());
-        let parts = InformerParts { store: store.clone(), doors, settings: settings(&config), board };
+        let id = SessionId(Uuid::new_v4());
+        let parts =
+            InformerParts { store: store.clone(), doors, settings: settings(&config), board, webhook, id };
         tracing::info!("informer runs");
         jobyard_informer::run(parts, shutdown).await;
         store.close().await;

@@ -15,7 +15,7 @@ use clap::Args;
 use jobyard_api::doors::WorkerDoor;
 use jobyard_client::json::TokenCreate;
 use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
-use jobyard_model::{Clock as _, NodeId, Role};
+use jobyard_model::{Clock as _, NodeId, Role, SessionId};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
 use jobyard_server::{LoopMetrics, Metrics, drop_old_logs, serve_http};
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
@@ -23,6 +23,7 @@ use jobyard_store::{Actor, Store};
 use jobyard_worker::{HandedOver, Worker, WorkerError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::clock::SystemClock;
 use super::config::{Config, RoleArguments};
@@ -87,6 +88,7 @@ struct Yard {
 
 impl Yard {
     async fn open(config: &Config, data_dir: &Path, address: SocketAddr) -> Result<Self, RoleError> {
+        let webhook = config.webhook.webhook()?;
         make_private(data_dir)?;
         let listener = server::listen(address, "--listen").await?;
         let address = listener
@@ -117,8 +119,8 @@ impl Yard {
         let worker = Arc::new(worker::start(desk, settings, worker_stop.clone()).await?);
         let informer_shutdown = CancellationToken::new();
         let doors = Arc::new(OneDoor(worker.clone()));
-        let parts =
-            InformerParts { store: store.clone(), doors, settings: informer::settings(config), board };
+        let (settings, id) = (informer::settings(config), SessionId(Uuid::new_v4()));
+        let parts = InformerParts { store: store.clone(), doors, settings, board, webhook, id };
         informer_tracker.spawn(jobyard_informer::run(parts, informer_shutdown.clone()));
         informer_tracker.close();
         servers.close();

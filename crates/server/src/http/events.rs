@@ -49,6 +49,7 @@ pub(super) async fn follow(
         job_id: reader.parsed("job"),
         label: reader.pair("label", "`key:value`"),
         origin: reader.pair("origin", "`kind:id`"),
+        to: None,
     };
     let cursor = reader.parsed("cursor");
     reader.finish()?;

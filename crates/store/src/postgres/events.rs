@@ -69,7 +69,7 @@ async fn try_after(
     limit: u32,
 ) -> Result<EventPage, Fault> {
     let contained = contained(filter);
-    let scanned = if contained.is_some() { SCANNED } else { limit };
+    let scanned = if filter.passes_all() { limit } else { SCANNED };
     let query = || {
         let sql = if filter.job_id.is_some() { OF_JOB } else { OF_ALL };
         let query = Query::new(sql)
@@ -95,7 +95,7 @@ async fn try_after(
     let mut page =
         EventPage { items: Vec::new(), next: if whole { scan.ends.newest } else { last }, expired };
     for (event, passes) in scan.events {
-        if passes {
+        if passes && filter.passes_event(&event) {
             page.items.push(event);
         }
         if page.items.len() == limit as usize {

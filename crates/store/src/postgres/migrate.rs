@@ -21,8 +21,10 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
+    Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
+];
 
 /// Of the advisory lock; "jobyard" in ASCII.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(30025958418838116)";

@@ -24,7 +24,7 @@ pub(super) fn after(
     let beyond = cursor > place(newest);
     let expired = filter.job_id.is_none() && cursor.number < floor || beyond;
     let from = if beyond { newest } else { cursor.number };
-    let unfiltered = filter.label.is_none() && filter.origin.is_none();
+    let unfiltered = filter.passes_all();
     let scanned = if unfiltered { limit } else { SCANNED };
     let events = scan(scope, from, filter.job_id, scanned)?;
     let whole = events.len() < scanned as usize;
@@ -34,7 +34,7 @@ pub(super) fn after(
         page.next = place(newest.max(from));
     }
     for event in events {
-        if unfiltered || passes(scope, filter, event.job_id)? {
+        if unfiltered || passes(scope, filter, &event)? {
             page.items.push(event);
         }
         if page.items.len() >= limit as usize && !unfiltered {
@@ -69,7 +69,14 @@ fn record(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
     })
 }
 
-fn passes(scope: &Scope<'_>, filter: &EventFilter, job_id: JobId) -> Result<bool, Fault> {
+fn passes(scope: &Scope<'_>, filter: &EventFilter, event: &EventRecord) -> Result<bool, Fault> {
+    if !filter.passes_event(event) {
+        return Ok(false);
+    }
+    if filter.label.is_none() && filter.origin.is_none() {
+        return Ok(true);
+    }
+    let job_id = event.job_id;
     let mut statement = scope.statement("SELECT spec FROM job WHERE id = ?1")?;
     let mut rows = statement.query([job_id.0])?;
     let Some(row) = rows.next()? else { return Ok(false) };

@@ -15,8 +15,10 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
+    Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
+];
 const MIGRATING: &str = "migrating the schema";
 
 /// Brings the schema to this binary's version, in one transaction.
@@ -27,8 +29,26 @@ pub(super) fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(),
     step_up(connection, now).map_err(|fault| fault.during(MIGRATING))
 }
 
+/// Whether this binary can work with the schema as it is, or after it has stepped it up.
+///
+/// # Errors
+/// [`StoreError::BinaryTooOld`]; [`StoreError::Unavailable`] when it is no schema of ours.
+pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
+    const DOING: &str = "looking at the schema's version";
+    let own = own_version();
+    match connection.query_row("SELECT oldest_binary FROM schema_version", [], |row| row.get::<_, i32>(0)) {
+        Ok(oldest) if oldest > own => Err(StoreError::BinaryTooOld { oldest, own }),
+        Ok(_) => Ok(()),
+        Err(source) => Err(StoreError::Unavailable { doing: DOING, source: Box::new(source) }),
+    }
+}
+
+fn own_version() -> i32 {
+    MIGRATIONS.last().map_or(0, |newest| newest.version)
+}
+
 fn step_up(connection: &mut Connection, now: Timestamp) -> Result<(), Fault> {
-    let own = MIGRATIONS.last().map_or(0, |newest| newest.version);
+    let own = own_version();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(
         "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL, oldest_binary INTEGER NOT NULL) STRICT",
@@ -69,10 +89,12 @@ mod tests {
         let made: i64 = connection.query_row("SELECT created_ms FROM pool", [], |row| row.get(0)).unwrap();
         assert_eq!(made, 1);
 
-        connection.execute("UPDATE schema_version SET version = 9, oldest_binary = 2", []).unwrap();
+        connection.execute("UPDATE schema_version SET version = 9, oldest_binary = 9", []).unwrap();
+        assert!(matches!(check(&connection), Err(StoreError::BinaryTooOld { oldest: 9, .. })));
         let refused = migrate(&mut connection, Timestamp(3)).unwrap_err();
-        assert!(matches!(refused, StoreError::BinaryTooOld { oldest: 2, own: 1 }), "{refused}");
+        assert!(matches!(refused, StoreError::BinaryTooOld { oldest: 9, .. }), "{refused}");
         connection.execute("UPDATE schema_version SET oldest_binary = 1", []).unwrap();
+        check(&connection).unwrap();
         migrate(&mut connection, Timestamp(4)).unwrap();
     }
 }

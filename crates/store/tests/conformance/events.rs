@@ -66,7 +66,10 @@ pub(crate) async fn filters_of_events(world: &World) {
         (EventFilter { label: pair("run", "7"), ..EventFilter::default() }, vec![labelled]),
         (EventFilter { label: pair("run", "8"), ..EventFilter::default() }, vec![]),
         (EventFilter { origin: pair("schedule", "s1"), ..EventFilter::default() }, vec![scheduled]),
-        (EventFilter { origin: pair("schedule", "s1"), label: pair("run", "7"), job_id: None }, vec![]),
+        (
+            EventFilter { origin: pair("schedule", "s1"), label: pair("run", "7"), ..EventFilter::default() },
+            vec![],
+        ),
         (EventFilter { job_id: Some(new_job_id()), ..EventFilter::default() }, vec![]),
     ] {
         let page = world.store.events_after(EventCursor::default(), &filter, 10).await.unwrap();

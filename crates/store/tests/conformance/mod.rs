@@ -9,6 +9,7 @@
 pub(crate) mod claims;
 pub(crate) mod control;
 pub(crate) mod events;
+pub(crate) mod followers;
 pub(crate) mod life;
 pub(crate) mod logs;
 pub(crate) mod nodes;
@@ -51,6 +52,8 @@ macro_rules! conformance_suite {
                 the_classic_questions_at_a_prompt;
             events: a_life_as_events, filters_of_events, a_cursor_never_misses_under_concurrent_writers,
                 old_events_expire_a_cursor, wake_ups_follow_commits;
+            followers: a_follower_is_in_one_hand_at_a_time, a_follower_moves_on_in_its_holder_s_hand_only,
+                a_step_back_of_the_clock_lets_go_of_a_follower, events_can_be_followed_by_where_they_lead;
             logs: chunks_append_where_the_stream_ends, a_gap_says_where_to_go_on, only_the_lease_may_append,
                 chunks_are_found_by_offset_arrival_and_time;
             trail: tokens_count_until_revoked, a_token_may_end, changing_calls_are_audited,
