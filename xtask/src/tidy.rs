@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("informer", &["model", "scheduler", "store", "api"]),
     ("worker", &["model", "api", "runtime", "handoff"]),
     ("client", &["model", "api"]),
-    ("cli", &["model", "api", "client", "informer", "server", "store", "worker"]),
+    ("cli", &["model", "api", "client", "informer", "runtime", "server", "store", "worker"]),
     ("test-postgres", &[]),
     ("system-tests", &["client", "test-postgres"]),
 ];

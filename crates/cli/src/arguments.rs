@@ -11,6 +11,8 @@ use jobyard_client::json::Time;
 use jobyard_client::json::units::{parse_duration_ms, parse_time};
 use jobyard_client::{ArtifactHash, JobId, Role, Status, TokenId};
 
+use crate::commands::bench::BenchCommand;
+use crate::doctor::DoctorArguments;
 use crate::exit;
 use crate::job_flags::{JobFlags, Pair};
 use crate::output::Format;
@@ -74,6 +76,11 @@ pub(crate) enum UserCommand {
     /// Look after who may
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Measure an installation, beside what the machine does without it
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Say what this machine can isolate and limit, and what is missing for a worker
+    Doctor(DoctorArguments),
     /// Print a completion script
     #[command(
         after_help = "For example: jobyard completion bash > ~/.local/share/bash-completion/completions/jobyard"
@@ -321,6 +328,8 @@ impl Command {
             ) => *output,
             UserCommand::Token(TokenCommand::Create(arguments)) => arguments.output,
             UserCommand::Token(TokenCommand::Ls { output }) => *output,
+            UserCommand::Doctor(arguments) => arguments.output,
+            UserCommand::Bench(command) => return command.format(),
             UserCommand::Token(TokenCommand::Revoke { .. })
             | UserCommand::Run(_)
             | UserCommand::Logs(_)

@@ -25,6 +25,9 @@ pub(crate) enum CommandError {
     /// Something that is planned, but not built.
     #[error("`jobyard {0}` is not available yet")]
     NotAvailableYet(String),
+    /// What was to be measured can't be, or something else would be measured.
+    #[error("{0}")]
+    NoFigure(String),
     /// A file that was named can't be used.
     #[error("could not read {}", path.display())]
     File {
@@ -74,7 +77,7 @@ impl CommandError {
             },
             Self::Usage(_) | Self::NotAvailableYet(_) | Self::File { .. } => exit::USAGE,
             Self::Role(RoleError::Config(_) | RoleError::Refused(_)) => exit::USAGE,
-            Self::Output(_) | Self::Setup { .. } | Self::Role(_) => exit::FAILED,
+            Self::NoFigure(_) | Self::Output(_) | Self::Setup { .. } | Self::Role(_) => exit::FAILED,
         }
     }
 
@@ -91,7 +94,7 @@ impl CommandError {
             },
             Self::Usage(_) | Self::File { .. } => "usage",
             Self::NotAvailableYet(_) => "not_available_yet",
-            Self::Output(_) | Self::Setup { .. } | Self::Role(_) => "failed",
+            Self::NoFigure(_) | Self::Output(_) | Self::Setup { .. } | Self::Role(_) => "failed",
         }
     }
 

@@ -3,12 +3,10 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The words that come before the planned one, and the planned one.
-const PLANNED: [(&str, &str); 11] = [
+const PLANNED: [(&str, &str); 9] = [
     ("", "stop"),
     ("", "cron"),
     ("", "dag"),
-    ("", "bench"),
-    ("", "doctor"),
     ("", "ca"),
     ("", "export"),
     ("", "import"),

@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod connect;
 mod data_dir;
+mod doctor;
 mod error;
 mod exit;
 mod job_flags;

@@ -53,6 +53,12 @@ fn help_of_every_users_command() {
         "token create",
         "token ls",
         "token revoke",
+        "bench",
+        "bench throughput",
+        "bench latency",
+        "bench submit",
+        "bench backlog",
+        "doctor",
         "completion",
     ] {
         let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
@@ -82,8 +88,6 @@ fn what_is_not_built_is_refused_by_name() {
         "stop 1",
         "cron ls",
         "dag run x",
-        "bench",
-        "doctor",
         "ca init",
         "export f",
         "import f",
@@ -115,6 +119,8 @@ fn a_wrong_command_line_ends_with_two_and_says_what_is_wrong() {
         ("artifact pull sha256:abc", "64 lower-case hex digits"),
         ("token create --name n --role king", "viewer, submitter, operator"),
         ("token revoke 1", "not a token id"),
+        ("bench submit --clients 0", "1..=1000"),
+        ("bench throughput --json -o yaml", "cannot be used with"),
         ("run", "what is to be run"),
         ("submit -f /no/such.yaml", "/no/such.yaml"),
     ] {
@@ -220,4 +226,90 @@ fn completions_for_the_usual_shells() {
         let script = text(&output.stdout);
         assert!(script.contains("artifact") && script.contains("exclusive"), "{shell}");
     }
+}
+
+/// What the doctor says as JSON.
+fn doctor(home: &Path, arguments: &[&str]) -> (Option<i32>, serde_json::Value) {
+    let words = [&["doctor", "-o", "json"], arguments].concat();
+    let output = jobyard(home, &words).output().expect("it starts");
+    let told = serde_json::from_slice(&output.stdout);
+    (output.status.code(), told.unwrap_or_else(|_| panic!("{}", text(&output.stderr))))
+}
+
+fn answer<'a>(diagnosis: &'a serde_json::Value, name: &str) -> (&'a str, &'a str, &'a str) {
+    let items = diagnosis["items"].as_array().expect("a list");
+    let check = items.iter().find(|check| check["name"] == name).expect("it is looked at");
+    let word = |field: &str| check[field].as_str().unwrap_or_default();
+    (word("answer"), word("found"), word("fix"))
+}
+
+#[test]
+fn a_doctor_tells_what_a_worker_would_find_and_leaves_nothing() {
+    let home = home();
+    let sidecar = home.path().join("static.toml");
+    std::fs::write(&sidecar, format!("[worker]\nsidecar = '{}'\n", env!("CARGO_BIN_EXE_jobyard")))
+        .expect("written");
+    let (code, diagnosis) = doctor(home.path(), &["--config", sidecar.to_str().expect("UTF-8")]);
+    assert_eq!((code, &diagnosis["worker_can_run"]), (Some(0), &true.into()), "{diagnosis}");
+    for check in diagnosis["items"].as_array().expect("a list") {
+        let is_fine = check["answer"] == "yes";
+        assert_eq!(is_fine, check["fix"].is_null(), "{check}");
+        assert!(!check["means"].as_str().expect("words").is_empty());
+    }
+    assert_eq!(answer(&diagnosis, "static sidecar").0, "warn", "our own binary is no static one");
+    assert!(answer(&diagnosis, "datastore").1.contains("is not there yet"));
+    assert!(answer(&diagnosis, "data directory").1.contains("can be made"));
+    let left: Vec<_> = std::fs::read_dir(home.path()).expect("there").collect();
+    assert_eq!(left.len(), 1, "only the settings: {left:?}");
+    let groups = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    for mount in groups.lines().filter(|line| line.contains(" - cgroup")) {
+        let folder = mount.split(' ').nth(4).expect("a mount point");
+        let left = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let left: Vec<_> =
+            left.filter(|entry| entry.file_name().to_string_lossy().starts_with("jobyard-try-")).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn what_keeps_a_worker_from_running_is_named_with_what_to_do() {
+    let home = home();
+    let settings = home.path().join("jobyard.toml");
+    for (text, name, found, fix) in [
+        ("[worker]\nsidecar = '/no/such/sidecar'\n", "sidecar", "/no/such/sidecar", "worker.sidecar"),
+        (
+            "[datastore]\nurl = 'postgres://jobyard@127.0.0.1:1/jobyard'\n[worker]\ndata_dir = '/tmp'\n",
+            "datastore",
+            "could not be reached",
+            "reached from here",
+        ),
+        (
+            "[datastore]\nurl = 'postgres://jobyard@127.0.0.1:1/jobyard'\n[worker]\ndata_dir = '/proc/jobyard'\n",
+            "data directory",
+            "can't be written to",
+            "worker.data_dir",
+        ),
+    ] {
+        std::fs::write(&settings, text).expect("written");
+        let (code, diagnosis) = doctor(home.path(), &["--config", settings.to_str().expect("UTF-8")]);
+        assert_eq!((code, &diagnosis["worker_can_run"]), (Some(1), &false.into()));
+        let answer = answer(&diagnosis, name);
+        assert_eq!(answer.0, "no");
+        assert!(answer.1.contains(found) && answer.2.contains(fix), "{answer:?}");
+    }
+    let words = ["doctor", "--config", "/no/such.toml"];
+    assert_eq!(jobyard(home.path(), &words).output().expect("it starts").status.code(), Some(2));
+}
+
+#[test]
+fn an_embedded_datastore_that_is_none_is_told() {
+    let home = home();
+    let database = home.path().join(".local/share/jobyard/jobyard.db");
+    std::fs::create_dir_all(database.parent().expect("a parent")).expect("made");
+    let notes = "this is no database, but somebody's notes\n".repeat(100);
+    std::fs::write(&database, &notes).expect("written");
+    let (code, diagnosis) = doctor(home.path(), &[]);
+    let (word, found, _) = answer(&diagnosis, "datastore");
+    assert_eq!((code, word), (Some(1), "no"), "{found}");
+    assert_eq!(std::fs::read_to_string(&database).expect("untouched"), notes);
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
+use futures_util::TryStreamExt;
 use jobyard_client::json::JobSubmit;
 use jobyard_client::{JobFilter, JobId, Status};
 use jobyard_model::{Exit, Intent};
@@ -382,4 +383,61 @@ async fn a_saved_token_goes_to_the_server_it_was_saved_for_alone() {
     assert_eq!(ps(None).await, Some(0));
     assert_eq!(ps(Some(yard.url())).await, Some(0));
     assert_eq!(ps(Some(other.url())).await, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn submissions_are_measured_beside_raw_calls_and_leave_nothing_that_waits() {
+    let yard = Yard::start().await;
+    let arguments =
+        ["bench", "submit", "--jobs", "60", "--clients", "8", "--batched-jobs", "250", "--batch", "100"];
+    let report = json(&printed(&yard, &[&arguments[..], &["--json"]].concat()).await);
+    assert_eq!((&report["benchmark"], &report["server"]["datastore"]), (&"submit".into(), &"sqlite".into()));
+    assert!(report["machine"]["cores"].as_u64().expect("a number") > 0);
+    let raw = &report["baselines"][0];
+    for rate in [&raw["before_per_second"], &raw["after_per_second"], &report["ratios"][0]["value"]] {
+        assert!(rate.as_f64().expect("a number") > 0.0, "{report}");
+    }
+    let figures = report["figures"].as_array().expect("figures");
+    let counts: Vec<_> = figures.iter().map(|figure| (&figure["name"], &figure["count"])).collect();
+    let wanted =
+        [("single", 60), ("batched", 250), ("cancel", 310)].map(|(name, count)| (name.into(), count.into()));
+    assert_eq!(counts, wanted.iter().map(|(name, count): &(Value, Value)| (name, count)).collect::<Vec<_>>());
+    let run = report["run"].as_str().expect("a name").to_owned();
+    assert_eq!(statuses_of(&yard, Some(run)).await, vec![Status::Cancelled; 310]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_measurement_cancels_what_it_submitted_and_nothing_else() {
+    let yard = Yard::start().await;
+    let other = yard.submit(&["x"]).await;
+    let child = spawn(&yard, &["bench", "submit", "--jobs", "1000000"]);
+    eventually("some are submitted", async || (statuses_of(&yard, None).await.len() > 50).then_some(()))
+        .await;
+    interrupt(&child);
+    let output = child.wait_with_output().await.expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(output.stdout.is_empty(), "a run that broke off has no figures");
+    let mut statuses = statuses_of(&yard, None).await;
+    statuses.retain(|status| *status != Status::Cancelled);
+    assert_eq!(statuses, [Status::Waiting]);
+    assert_eq!(yard.client().jobs().get(other).await.expect("there").status, Status::Waiting);
+}
+
+/// Of the jobs of one run, or of all jobs.
+async fn statuses_of(yard: &Yard, run: Option<String>) -> Vec<Status> {
+    let labels = run.map(|run| ("bench".to_owned(), run)).into_iter().collect();
+    let filter = JobFilter { labels, limit: Some(500), ..JobFilter::default() };
+    let jobs = yard.client().jobs().list_all(filter);
+    jobs.map_ok(|job| job.status).try_collect().await.expect("a list")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_node_nothing_that_has_to_run_is_measured() {
+    let yard = Yard::start().await;
+    for benchmark in ["throughput", "latency", "backlog"] {
+        let output = run(&yard, &["bench", benchmark]).await;
+        assert_eq!(output.status.code(), Some(1), "{benchmark}");
+        assert!(text(&output.stderr).contains("no node of the pool default"), "{}", text(&output.stderr));
+    }
+    assert!(statuses_of(&yard, None).await.is_empty());
 }

@@ -1,4 +1,4 @@
-//! The calls that belong to no noun: who we are, and the overview.
+//! The calls that belong to no noun: who we are, the overview, whether the server lives.
 
 use jobyard_api::json::{Me, Summary};
 
@@ -34,5 +34,21 @@ impl Client {
     /// [`Error::Problem`]; [`Error::Unreachable`].
     pub async fn summary(&self) -> Result<Summary, Error> {
         self.fetch(&Call::get("reading the summary", "/summary")).await
+    }
+
+    /// Whether the server's process lives and answers. Asks no datastore, so that it is also the shortest way there and
+    /// back.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client) -> Result<(), jobyard_client::Error> {
+    /// client.alive().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Problem`]; [`Error::Unreachable`].
+    pub async fn alive(&self) -> Result<(), Error> {
+        self.confirm(&Call::get_outside("asking whether the server lives", "/healthz")).await.map(|_| ())
     }
 }

@@ -20,6 +20,9 @@ use crate::{Client, Error};
 /// An answer longer than this is not one of ours (10,000 jobs in a page of 500 are far below).
 const LONGEST_ANSWER_BYTES: usize = 256 << 20;
 
+/// What all calls but those about the server's health lie below.
+const API: &str = "/api/v1";
+
 type Source = Box<dyn StdError + Send + Sync>;
 
 /// What is to be sent.
@@ -27,6 +30,8 @@ type Source = Box<dyn StdError + Send + Sync>;
 pub(crate) struct Call {
     doing: &'static str,
     method: Method,
+    /// What the path lies below.
+    base: &'static str,
     path: String,
     query: Vec<(&'static str, String)>,
     headers: Vec<(HeaderName, String)>,
@@ -38,6 +43,11 @@ impl Call {
     /// A call that changes nothing, so that it may be repeated. `path` lies below `/api/v1`.
     pub(crate) fn get(doing: &'static str, path: impl Into<String>) -> Self {
         Self::new(doing, Method::GET, path.into(), Repeat::Safe)
+    }
+
+    /// As [`get`](Self::get), of a path that lies outside `/api/v1`.
+    pub(crate) fn get_outside(doing: &'static str, path: &'static str) -> Self {
+        Self { base: "", ..Self::get(doing, path) }
     }
 
     /// A changing call that says whether it may be repeated.
@@ -52,7 +62,7 @@ impl Call {
 
     /// A call of another method.
     pub(crate) fn new(doing: &'static str, method: Method, path: String, repeat: Repeat) -> Self {
-        Self { doing, method, path, query: Vec::new(), headers: Vec::new(), body: None, repeat }
+        Self { doing, method, base: API, path, query: Vec::new(), headers: Vec::new(), body: None, repeat }
     }
 
     pub(crate) fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -171,8 +181,12 @@ impl Client {
 
     /// A request for a path below `/api/v1`, with our token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.request_below(API, method, path)
+    }
+
+    fn request_below(&self, base: &str, method: Method, path: &str) -> RequestBuilder {
         let inner = self.inner();
-        let request = inner.http.request(method, format!("{}/api/v1{path}", inner.url));
+        let request = inner.http.request(method, format!("{}{base}{path}", inner.url));
         match &inner.token {
             Some(token) => request.bearer_auth(token.expose()),
             None => request,
@@ -196,7 +210,7 @@ impl Client {
     }
 
     async fn send_once(&self, call: &Call) -> Result<Response, Failure> {
-        let mut request = self.request(call.method.clone(), &call.path);
+        let mut request = self.request_below(call.base, call.method.clone(), &call.path);
         for (name, value) in &call.headers {
             request = request.header(name, value);
         }

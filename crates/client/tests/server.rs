@@ -277,5 +277,7 @@ async fn the_fleet_is_seen_and_steered() {
     let pools: Vec<_> =
         client.pools().list().await.expect("a list").into_iter().map(|pool| pool.name).collect();
     assert_eq!(pools, ["default", "gpu"]);
-    assert_eq!(client.summary().await.expect("a summary").nodes, 1);
+    let summary = client.summary().await.expect("a summary");
+    assert_eq!((summary.nodes, summary.datastore.as_str()), (1, "sqlite"));
+    client.alive().await.expect("it lives");
 }

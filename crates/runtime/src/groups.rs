@@ -52,7 +52,7 @@ impl Hierarchies {
     }
 
     /// Makes a group of this name below each of these; what can't be made is left out.
-    pub(crate) fn make_parents(&self, name: &str) -> Self {
+    pub(crate) fn make_parents(&self, name: &str, aside: Aside) -> Self {
         let make = |directory: &Option<PathBuf>| {
             let child = directory.as_ref()?.join(name);
             make_directory(&child).is_ok().then_some(child)
@@ -65,7 +65,7 @@ impl Hierarchies {
             ..Self::default()
         };
         if let (Some(own), Some(parent)) = (&self.unified, &parents.unified) {
-            let has = |controller| hand_down(own, parent, controller);
+            let has = |controller| hand_down((own, parent), controller, aside);
             // A controller is in one kind of hierarchy at a time.
             parents.memory = parents.memory_v1.is_none() && has("memory");
             parents.cpu = parents.cpu_v1.is_none() && has("cpu");
@@ -225,19 +225,36 @@ fn write(group: &Path, name: &'static str, value: &str) -> Result<(), GroupError
     written.map_err(|source| GroupError { path, source })
 }
 
+/// What becomes of the processes of our own unified group where they keep it from handing out controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aside {
+    /// They move into a group below it.
+    Move,
+    /// They stay, and it is enough that they might move.
+    Stay,
+}
+
 /// Makes a controller available in the children of `parent`, which is a child of `own`.
-fn hand_down(own: &Path, parent: &Path, controller: &str) -> bool {
+fn hand_down((own, parent): (&Path, &Path), controller: &str, aside: Aside) -> bool {
     let offered = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
     if !offered.split_ascii_whitespace().any(|name| name == controller) {
         return false;
     }
     let line = format!("+{controller}");
     let enable = |group: &Path| fs::write(group.join("cgroup.subtree_control"), &line);
-    let enabled = enable(own).or_else(|error| match error.kind() {
-        ErrorKind::ResourceBusy => move_into_workers_group(own).and_then(|()| enable(own)),
-        _ => Err(error),
-    });
-    enabled.and_then(|()| enable(parent)).is_ok()
+    match enable(own) {
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => match aside {
+            Aside::Move => {
+                move_into_workers_group(own).and_then(|()| enable(own)).is_ok() && enable(parent).is_ok()
+            }
+            Aside::Stay => is_writable(&own.join("cgroup.procs")),
+        },
+        enabled => enabled.and_then(|()| enable(parent)).is_ok(),
+    }
+}
+
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 /// Empties our own unified group so that it may hand out controllers.

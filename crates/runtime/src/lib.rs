@@ -35,7 +35,8 @@ mod sidecar;
 
 pub use clear::{Cleared, clear_tree};
 pub use directories::{cleanup, remove_tree};
-pub use node::{NodeRuntime, SetUpError};
+pub use jobyard_handoff::Containment;
+pub use node::{Examined, NodeRuntime, SetUpError};
 pub use prepare::{PrepareError, PrepareRequest, Prepared, Program, Resources};
-pub use probe::Abilities;
+pub use probe::{Abilities, Namespaces};
 pub use sidecar::{Sidecar, SidecarPool};

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use jobyard_handoff::{Containment, ExecPlan, read_boot_id};
 
 use crate::directories::{cleanup, empty_folders};
-use crate::groups::Hierarchies;
+use crate::groups::{Aside, Hierarchies};
 use crate::kept::{KeptGroups, sweep};
 use crate::prepare::{NodeParts, PrepareError, PrepareRequest, Prepared, prepare};
-use crate::probe::{Abilities, probe};
+use crate::probe::{Abilities, Namespaces, probe};
 
 /// The `process` runtime of one node.
 #[derive(Debug, Clone)]
@@ -19,6 +19,19 @@ pub struct NodeRuntime {
     parents: Hierarchies,
     kept: KeptGroups,
     boot_id: String,
+}
+
+/// What [`NodeRuntime::examine`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// What a worker would have.
+    pub abilities: Abilities,
+    /// The unified hierarchy (version 2) is mounted.
+    pub unified: bool,
+    /// Controllers of version 1 are mounted.
+    pub version_1: bool,
+    /// Beside what containment needs.
+    pub namespaces: Namespaces,
 }
 
 /// Why a node can't be set up.
@@ -60,9 +73,21 @@ impl NodeRuntime {
         })?;
         // No groups at all is a machine that can do less, not an error.
         let own = Hierarchies::own().unwrap_or_default();
-        let parents = own.make_parents(&format!("jobyard-{node}"));
+        let parents = own.make_parents(&format!("jobyard-{node}"), Aside::Move);
         let abilities = probe(&parents);
         Ok(Self { abilities, parents, kept: KeptGroups::default(), boot_id })
+    }
+
+    /// What a worker would find here if it started now: tried as [`set_up`](Self::set_up) tries it, and taken back.
+    /// Nobody is moved to another group for it; where a worker would move aside, it is enough that it may.
+    pub fn examine() -> io::Result<Examined> {
+        let own = Hierarchies::own().unwrap_or_default();
+        let parents = own.make_parents(&format!("jobyard-try-{}", std::process::id()), Aside::Stay);
+        let abilities = probe(&parents);
+        remove(&parents)?;
+        let unified = own.unified.is_some();
+        let version_1 = [&own.memory_v1, &own.cpu_v1, &own.pids_v1].into_iter().any(Option::is_some);
+        Ok(Examined { abilities, unified, version_1, namespaces: Namespaces::tried() })
     }
 
     /// The same node with a weaker containment than it has, for those who must do without groups (and tests).
@@ -110,12 +135,16 @@ impl NodeRuntime {
     /// in them.
     pub fn tear_down(&self) -> io::Result<()> {
         self.kept.clear()?;
-        for directory in self.parents.directories() {
-            match std::fs::remove_dir(directory) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        Ok(())
+        remove(&self.parents)
     }
+}
+
+fn remove(parents: &Hierarchies) -> io::Result<()> {
+    for directory in parents.directories() {
+        match std::fs::remove_dir(directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }

@@ -27,6 +27,28 @@ pub struct Abilities {
     pub users: bool,
 }
 
+/// Which namespaces a process of ours can be started in, with the help of a user namespace where it needs one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Namespaces {
+    /// Process ids of its own.
+    pub pid: bool,
+    /// User ids of its own.
+    pub user: bool,
+    /// Network devices of its own.
+    pub network: bool,
+}
+
+impl Namespaces {
+    pub(crate) fn tried() -> Self {
+        let starts = |flags| namespace_starts(flags) || namespace_starts(flags | CLONE_NEWUSER);
+        Self {
+            pid: starts(CLONE_NEWPID),
+            user: namespace_starts(CLONE_NEWUSER),
+            network: starts(CLONE_NEWNET),
+        }
+    }
+}
+
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Makes a group, puts a process in it and kills it; failing that a process namespace; failing that: subreaper.
@@ -109,6 +131,7 @@ fn remove_leaf(leaf: &Path) -> bool {
 const CLONE_NEWNS: u64 = 0x0002_0000;
 const CLONE_NEWUSER: u64 = 0x1000_0000;
 const CLONE_NEWPID: u64 = 0x2000_0000;
+const CLONE_NEWNET: u64 = 0x4000_0000;
 const SYS_CLONE3: c_long = 435;
 const SIGCHLD: u64 = 17;
 

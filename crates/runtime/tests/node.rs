@@ -313,3 +313,21 @@ fn a_node_s_name_can_not_lead_elsewhere() {
     }
     assert!(!Path::new("/sys/fs/cgroup/unified/jobyard-").exists());
 }
+
+#[test]
+fn a_machine_is_examined_as_a_worker_would_find_it_and_nothing_stays() {
+    let before = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let examined = NodeRuntime::examine().unwrap();
+    assert_eq!(fs::read_to_string("/proc/self/cgroup").unwrap(), before, "nobody was moved");
+    let node = Node::new("examined");
+    assert_eq!(examined.abilities, *node.runtime.abilities());
+    let prepared = node.prepare(Resources::default());
+    cleanup(&prepared.plan).unwrap();
+    if let Some(group) = &prepared.plan.groups.unified {
+        assert!(examined.unified);
+        let own = group.ancestors().nth(2).unwrap();
+        let left = fs::read_dir(own).unwrap().map(|entry| entry.unwrap().file_name());
+        let ours = format!("jobyard-try-{}", std::process::id());
+        assert!(!left.into_iter().any(|name| name.to_string_lossy() == ours));
+    }
+}

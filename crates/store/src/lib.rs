@@ -28,7 +28,7 @@ pub mod wake;
 
 use async_trait::async_trait;
 use jobyard_model::node::NodeGate;
-use jobyard_model::{ArtifactHash, JobId, LeaseSettings, NodeId, NodeState, Timestamp};
+use jobyard_model::{ArtifactHash, JobId, LeaseSettings, NodeId, NodeState, SessionId, Timestamp};
 use tokio::sync::watch;
 
 pub use audit::{Actor, AuditRecord};
@@ -196,6 +196,26 @@ pub trait Store: Send + Sync + 'static {
     /// The cursor after the newest event.
     async fn event_head(&self) -> Result<EventCursor, StoreError>;
 
+    // Followers: somebody outside who is told of every event, at least once.
+
+    /// Takes this follower in hand for `hold_ms`, unless somebody else has it; whoever has it may take it again. A new one
+    /// begins after `begin`. Gives its place; `None`: somebody else has it.
+    async fn hold_follower(
+        &self,
+        name: &str,
+        holder: SessionId,
+        hold_ms: u64,
+        begin: EventCursor,
+    ) -> Result<Option<EventCursor>, StoreError>;
+
+    /// Notes that a follower was told of everything up to `told`. `false`: `holder` doesn't have it any more.
+    async fn move_follower(
+        &self,
+        name: &str,
+        holder: SessionId,
+        told: EventCursor,
+    ) -> Result<bool, StoreError>;
+
     // Tokens and audit.
 
     /// Keeps a token's hash.
@@ -222,6 +242,9 @@ pub trait Store: Send + Sync + 'static {
     /// The datastore's clock.
     async fn now(&self) -> Result<Timestamp, StoreError>;
 
+    /// What it is kept in.
+    fn kind(&self) -> DatastoreKind;
+
     /// The lease times that the store works with.
     fn lease_settings(&self) -> LeaseSettings;
 
@@ -230,4 +253,24 @@ pub trait Store: Send + Sync + 'static {
 
     /// Finishes what is in hand and lets go of the datastore.
     async fn close(&self);
+}
+
+/// What a datastore is kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatastoreKind {
+    /// A server, shared by many processes.
+    Postgres,
+    /// A file of one process.
+    Sqlite,
+}
+
+impl DatastoreKind {
+    /// Its word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Sqlite => "sqlite",
+        }
+    }
 }

@@ -13,6 +13,7 @@ mod control;
 mod due;
 mod events;
 mod fault;
+mod followers;
 mod groups;
 mod jobs;
 mod listing;
@@ -74,6 +75,19 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
+    /// Whether this binary can work with the database at `path`, an older schema included, since opening migrates. Looks
+    /// beside whoever has it open and changes nothing. `false`: there is none yet.
+    ///
+    /// # Errors
+    /// [`StoreError::BinaryTooOld`] when its schema refuses this binary; [`StoreError::Unavailable`] when the file can't
+    /// be read or is not ours.
+    pub fn check(path: &Path) -> Result<bool, StoreError> {
+        if !path.exists() {
+            return Ok(false);
+        }
+        migrate::check(&connection::open_read_only(path)?).map(|()| true)
+    }
+
     /// Opens the database at `path`, making it (and its schema) when there is none. Blocks for as long as the
     /// migration takes.
     ///

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use jobyard_store::{PostgresConfig, PostgresStore, Store};
+use jobyard_store::{DatastoreKind, PostgresConfig, PostgresStore, Store};
 use jobyard_test_postgres::Cluster;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
@@ -103,6 +103,10 @@ struct OnServer(Arc<Server>);
 
 #[async_trait]
 impl Dialect for OnServer {
+    fn kind(&self) -> DatastoreKind {
+        DatastoreKind::Postgres
+    }
+
     /// Every statement of the store takes the time from this one function.
     async fn pass(&self, duration_ms: i64) {
         let shift_ms = self.0.shift_ms.fetch_add(duration_ms, Ordering::SeqCst) + duration_ms;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use jobyard_model::{Clock, Timestamp};
-use jobyard_store::{SqliteOptions, SqliteStore, Store, StoreError};
+use jobyard_store::{DatastoreKind, SqliteOptions, SqliteStore, Store, StoreError};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
@@ -39,6 +39,10 @@ struct Embedded {
 
 #[async_trait]
 impl Dialect for Embedded {
+    fn kind(&self) -> DatastoreKind {
+        DatastoreKind::Sqlite
+    }
+
     async fn pass(&self, duration_ms: i64) {
         self.clock.0.fetch_add(duration_ms, Ordering::SeqCst);
     }
@@ -156,6 +160,24 @@ mod embedded {
         let refused = open_at(&path, &clock()).unwrap_err();
         assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused:?}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+
+    #[tokio::test]
+    async fn a_look_at_the_schema_disturbs_nobody_and_makes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = database(directory.path());
+        assert!(!SqliteStore::check(&path).unwrap());
+        assert!(!path.exists());
+        let store = open_at(&path, &clock()).unwrap();
+        let job_id = store.submit(vec![new_job(spec())], &ann()).await.unwrap()[0].id;
+        assert!(SqliteStore::check(&path).unwrap(), "beside the store that has it open");
+        assert!(store.job(job_id).await.unwrap().is_some());
+        store.close().await;
+        assert!(SqliteStore::check(&path).unwrap());
+        let newer = Connection::open(&path).unwrap();
+        newer.execute("UPDATE schema_version SET version = 90, oldest_binary = 90", []).unwrap();
+        let refused = SqliteStore::check(&path).unwrap_err();
+        assert!(matches!(refused, StoreError::BinaryTooOld { oldest: 90, .. }), "{refused}");
     }
 
     #[tokio::test]

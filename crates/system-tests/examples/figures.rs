@@ -1,39 +1,39 @@
-//! The figures that Jobyard reports about itself, each beside a raw baseline of the same run.
+//! The figures that Jobyard reports about itself: a fresh installation, measured by `jobyard bench` or from outside.
 //!
 //! ```text
 //! cargo xtask build
 //! cargo run --release -p jobyard-system-tests --example figures -- latency sqlite
 //! ```
 //!
-//! `latency` and `throughput` take `sqlite` or `postgres`; `idle` and `ready` are about `jobyard up`. Uses its own
-//! installation in a temporary folder. No test asserts what this prints.
+//! `throughput`, `latency`, `submit` and `backlog` take `sqlite` or `postgres`, then flags of `jobyard bench`; `idle`
+//! and `ready` are about `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
 #![expect(clippy::unwrap_used, reason = "a figure that can't be taken is no figure")]
-#![expect(clippy::disallowed_methods, reason = "compares the wall clock of two processes of one machine")]
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use futures_util::TryStreamExt;
-use jobyard_client::json::JobSubmit;
-use jobyard_client::{Client, JobFilter, LogQuery, Status};
 use jobyard_system_tests::{Datastore, Role, Yard, YardPlan};
-
-const LATENCY_JOBS: usize = 300;
-const THROUGHPUT_JOBS: usize = 10_000;
 
 #[tokio::main]
 async fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    println!("baseline: {:.0} posix_spawn of /bin/true a second on 2 threads", spawn_baseline());
     match words.as_slice() {
-        ["latency", datastore] => latency(&yard(datastore).await).await,
-        ["throughput", datastore] => throughput(&yard(datastore).await).await,
+        [benchmark @ ("throughput" | "latency" | "submit" | "backlog"), datastore, flags @ ..] => {
+            bench(&yard(datastore).await, benchmark, flags);
+        }
         ["idle"] => idle(&Yard::up().await),
         ["ready"] => ready(),
-        _ => println!("usage: figures latency|throughput sqlite|postgres · figures idle · figures ready"),
+        _ => println!(
+            "usage: figures throughput|latency|submit|backlog sqlite|postgres [FLAGS] · figures idle · figures ready"
+        ),
     }
+}
+
+fn bench(yard: &Yard, benchmark: &str, flags: &[&str]) {
+    let arguments = [&["bench", benchmark], flags].concat();
+    assert!(yard.command(&arguments).status().unwrap().success(), "{arguments:?}");
 }
 
 /// With the state of attempts in memory, where a worker has it unless it is told otherwise (a yard tells it).
@@ -46,57 +46,6 @@ async fn yard(datastore: &str) -> Yard {
     YardPlan::on(datastore).state_on_disk("size=256m").raise().await
 }
 
-fn spawn_baseline() -> f64 {
-    let spawn_for_a_second = || {
-        let (started, mut count) = (Instant::now(), 0_u32);
-        while started.elapsed() < Duration::from_secs(1) {
-            assert!(Command::new("/bin/true").stdin(Stdio::null()).status().unwrap().success());
-            count += 1;
-        }
-        f64::from(count)
-    };
-    std::thread::scope(|scope| {
-        let other = scope.spawn(spawn_for_a_second);
-        spawn_for_a_second() + other.join().unwrap()
-    })
-}
-
-fn now_ms() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() * 1000.0
-}
-
-/// From before the submit is sent to the first line of the task process, one job at a time on an idle installation.
-async fn latency(yard: &Yard) {
-    let client = yard.client();
-    let (mut answers, mut claims, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..LATENCY_JOBS {
-        let job = JobSubmit { command: vec!["/bin/date".into(), "+%s.%N".into()], ..JobSubmit::default() };
-        let sent = now_ms();
-        let id = client.jobs().submit(job).await.unwrap().id;
-        answers.push(now_ms() - sent);
-        let job = client.jobs().wait(id).await.unwrap();
-        ends.push(now_ms() - sent);
-        assert_eq!(job.status, Status::Success);
-        let log: Vec<u8> = client
-            .jobs()
-            .logs(id, &LogQuery::default())
-            .await
-            .unwrap()
-            .map_ok(|piece| piece.to_vec())
-            .try_concat()
-            .await
-            .unwrap();
-        let started: f64 = String::from_utf8(log).unwrap().trim().parse().unwrap();
-        starts.push(started * 1000.0 - sent);
-        let attempts = client.jobs().attempts(id).await.unwrap();
-        claims.push(attempts[0].placed_time.0.0 as f64 - sent);
-    }
-    print_percentiles("submit to its answer", answers);
-    print_percentiles("submit to the claim's begin", claims);
-    print_percentiles("submit to first line of /bin/date", starts);
-    print_percentiles("submit to result seen by a waiting client", ends);
-}
-
 fn print_percentiles(what: &str, mut values: Vec<f64>) {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
@@ -107,34 +56,6 @@ fn print_percentiles(what: &str, mut values: Vec<f64>) {
         at(0.99),
         values.len()
     );
-}
-
-/// From the batch submit of many `/bin/true` to the last one's end.
-async fn throughput(yard: &Yard) {
-    let client = yard.client();
-    let job = || JobSubmit { command: vec!["/bin/true".into()], ..JobSubmit::default() };
-    let started = Instant::now();
-    client.jobs().submit_batch((0..THROUGHPUT_JOBS).map(|_| job()).collect()).await.unwrap();
-    let submitted = started.elapsed();
-    wait_until_all_ended(&client).await;
-    let ended = started.elapsed();
-    let rate = THROUGHPUT_JOBS as f64;
-    println!("batch submit: {:.0} jobs/s", rate / submitted.as_secs_f64());
-    println!(
-        "/bin/true end to end: {:.0} jobs/s ({THROUGHPUT_JOBS} jobs in {:.2} s)",
-        rate / ended.as_secs_f64(),
-        ended.as_secs_f64()
-    );
-    let failed = JobFilter { statuses: vec![Status::FinalFailed, Status::Cancelled], ..JobFilter::default() };
-    assert!(client.jobs().list(&failed).await.unwrap().items.is_empty(), "all succeeded");
-}
-
-async fn wait_until_all_ended(client: &Client) {
-    let open = vec![Status::Ready, Status::Waiting, Status::Running, Status::Retry];
-    let filter = JobFilter { statuses: open, limit: Some(1), ..JobFilter::default() };
-    while !client.jobs().list(&filter).await.unwrap().items.is_empty() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// What `jobyard up` takes when nothing happens.

@@ -32,5 +32,6 @@ mod users;
 mod worker;
 
 pub use error::{StartError, WorkerError};
+pub use places::attempt_state;
 pub use settings::{WorkerSettings, WorkerTimes};
 pub use worker::{HandedOver, Worker, WorkerParts};

@@ -95,6 +95,20 @@ impl Places {
     }
 }
 
+/// Where the attempt directories of a worker with these settings lie (below it is a folder a node, unless it is set),
+/// and whether that is memory. Makes nothing.
+#[must_use]
+pub fn attempt_state(settings: &WorkerSettings) -> (PathBuf, bool) {
+    let directory = match &settings.state_dir {
+        Some(state) => state.clone(),
+        // Without the slash that an empty name leaves behind it.
+        None => default_state_dir(&settings.data_dir, "").components().collect(),
+    };
+    let there = directory.ancestors().find(|folder| folder.exists());
+    let in_memory = there.is_some_and(is_in_memory);
+    (directory, in_memory)
+}
+
 fn is_named(settings: &WorkerSettings, path: &Path) -> bool {
     let named = [Some(&settings.data_dir), settings.state_dir.as_ref(), settings.task_dir.as_ref()];
     named.into_iter().flatten().any(|directory| path.starts_with(directory))

@@ -24,6 +24,10 @@ pub struct Summary {
     pub reserved: NodeResources,
     /// The datastore's clock.
     pub now: Time,
+    /// The version of the server that answers.
+    pub version: String,
+    /// What everything is kept in: `postgres` or `sqlite`.
+    pub datastore: String,
 }
 
 /// How many jobs have a status.

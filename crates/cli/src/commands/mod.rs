@@ -1,6 +1,7 @@
 //! What people type, a file a command or a noun. Each goes through the client library and gives an exit code.
 
 mod artifact;
+pub(crate) mod bench;
 mod completion;
 mod control;
 mod logs;
@@ -17,7 +18,7 @@ use jobyard_client::Error as ClientError;
 use crate::arguments::UserCommand;
 use crate::error::CommandError;
 use crate::output::{self, Format};
-use crate::{connect, exit};
+use crate::{connect, doctor, exit};
 
 /// Carries out a command; gives the exit code it ends with.
 pub(crate) fn run(command: UserCommand) -> Result<u8, CommandError> {
@@ -48,6 +49,8 @@ async fn dispatch(command: UserCommand) -> Result<u8, CommandError> {
         UserCommand::Node(command) => node::run(&client()?, command).await,
         UserCommand::Artifact(command) => artifact::run(&client()?, command).await,
         UserCommand::Token(command) => token::run(command).await,
+        UserCommand::Bench(command) => bench::run(&client()?, &command).await,
+        UserCommand::Doctor(arguments) => doctor::run(&arguments).await,
         UserCommand::Completion { shell } => completion::run(shell),
         UserCommand::ExitCodes => {
             output::print(format!("{}\n", exit::TOPIC).as_bytes())?;

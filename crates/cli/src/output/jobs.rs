@@ -298,7 +298,7 @@ fn resources(job: &Job) -> String {
 }
 
 /// Bytes in the largest binary unit that keeps a whole number, or with one digit behind the point.
-pub(super) fn memory(bytes: u64) -> String {
+pub(crate) fn memory(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power = (0..4).rev().find(|power| bytes >> (10 * (power + 1)) > 0).map_or(0, |power| power + 1);
     let unit = 1_u64 << (10 * power);

@@ -3,6 +3,8 @@
 //! Owns standard output. Invariant: **nothing that came from outside reaches a table unescaped**, and `json` is the
 //! API's own document.
 
+mod bench;
+mod doctor;
 mod escape;
 mod jobs;
 mod others;
@@ -12,13 +14,17 @@ mod times;
 use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use jiff::tz::TimeZone;
 use jobyard_client::Timestamp;
 use serde::Serialize;
 
 use crate::error::CommandError;
 
+pub(crate) use bench::{Baseline, BenchReport, BenchServer, Figure, Machine, Measured, Rate, Ratio, Times};
+pub(crate) use doctor::{Answer, Check, Diagnosis};
 pub(crate) use escape::escape;
+pub(crate) use jobs::memory as bytes;
 pub(crate) use jobs::{AttemptList, EventList, JobDetail, JobList, JobOutcomes, ended_with};
 pub(crate) use others::{ArtifactName, NodeList, TokenList, TokenSecret};
 
@@ -115,6 +121,24 @@ pub(crate) fn complain(text: &str) {
 pub(crate) fn remark(text: &str) {
     if io::stderr().is_terminal() {
         complain(&format!("• {}\n", escape(text)));
+    }
+}
+
+/// How far something long is, for somebody who watches; nothing when nobody does. Gone when it is dropped.
+pub(crate) fn progress(what: &'static str, of: u64) -> ProgressBar {
+    shown(ProgressBar::new(of), what, "{msg} {wide_bar} {human_pos}/{human_len} {eta}")
+}
+
+/// Like [`progress`], of something that says how much it was when it is over.
+pub(crate) fn progress_without_end(what: &'static str) -> ProgressBar {
+    shown(ProgressBar::no_length(), what, "{msg} {human_pos}")
+}
+
+fn shown(bar: ProgressBar, what: &'static str, template: &str) -> ProgressBar {
+    let bar = bar.with_message(what).with_finish(ProgressFinish::AndClear);
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
 }
 

@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use jobyard_informer::Webhook;
 use jobyard_model::LeaseSettings;
 use serde::Deserialize;
 use thiserror::Error;
@@ -54,6 +56,16 @@ pub(crate) struct Config {
     pub(crate) informer: InformerConfig,
     pub(crate) worker: WorkerConfig,
     pub(crate) metrics: MetricsConfig,
+    pub(crate) webhook: WebhookConfig,
+}
+
+/// Who is told of jobs that failed for good.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WebhookConfig {
+    pub(crate) url: Option<String>,
+    /// Signs what is told; space around it is dropped.
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 /// Of roles that have no other HTTP door.
@@ -149,6 +161,18 @@ pub(crate) enum ConfigError {
     Invalid { path: PathBuf, why: String },
     #[error("`{setting}` is not set: put it into the file given by --config, or use {flag}")]
     Missing { setting: &'static str, flag: &'static str },
+    #[error("webhook.url and webhook.key_file go together: set both or none")]
+    HalfWebhook,
+    #[error("could not read webhook.key_file {path}")]
+    WebhookKey {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("everybody may read webhook.key_file {0}: chmod o-r it")]
+    OpenWebhookKey(PathBuf),
+    #[error("the webhook can't be used")]
+    Webhook(#[from] jobyard_informer::WebhookError),
     #[error("leases.{setting} must be {rule}")]
     Lease { setting: &'static str, rule: &'static str },
 }
@@ -190,6 +214,24 @@ pub(crate) fn needed<T>(
     flag: &'static str,
 ) -> Result<T, ConfigError> {
     value.ok_or(ConfigError::Missing { setting, flag })
+}
+
+impl WebhookConfig {
+    /// The webhook, if one is set.
+    pub(crate) fn webhook(&self) -> Result<Option<Webhook>, ConfigError> {
+        let (url, path) = match (&self.url, &self.key_file) {
+            (None, None) => return Ok(None),
+            (Some(url), Some(path)) => (url, path),
+            _ => return Err(ConfigError::HalfWebhook),
+        };
+        let unreadable = |source| ConfigError::WebhookKey { path: path.clone(), source };
+        let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
+        if mode & 0o004 != 0 {
+            return Err(ConfigError::OpenWebhookKey(path.clone()));
+        }
+        let key = std::fs::read(path).map_err(unreadable)?;
+        Ok(Some(Webhook::new(url, key.trim_ascii())?))
+    }
 }
 
 impl LeaseConfig {
@@ -264,6 +306,29 @@ mod tests {
         let settings = config.leases.settings().expect("valid");
         assert_eq!((settings.report_gap_ms, settings.report_fresh_ms), (2_000, 1_000));
         assert!(settings.report_gap_ms < settings.lease_ms - settings.heartbeat_ms);
+    }
+
+    #[test]
+    fn a_webhook_needs_an_address_and_a_key_that_not_everybody_can_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let key = directory.path().join("key");
+        std::fs::write(&key, "0123456789abcdef\n").expect("written");
+        let mode =
+            |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).expect("its mode");
+        let webhook = |url: &str| {
+            let text = format!("[webhook]\nurl = '{url}'\nkey_file = '{}'", key.display());
+            parse(&text).expect("valid TOML").webhook.webhook()
+        };
+        assert!(parse("").expect("valid").webhook.webhook().expect("none is fine").is_none());
+        let half = parse("[webhook]\nurl = 'http://h'").expect("valid TOML").webhook.webhook();
+        assert!(matches!(half, Err(ConfigError::HalfWebhook)));
+        mode(0o644);
+        assert!(matches!(webhook("http://h"), Err(ConfigError::OpenWebhookKey(_))));
+        mode(0o640);
+        assert!(webhook("http://h").expect("fine").is_some());
+        assert!(matches!(webhook("https://h"), Err(ConfigError::Webhook(_))));
+        std::fs::remove_file(&key).expect("removed");
+        assert!(matches!(webhook("http://h"), Err(ConfigError::WebhookKey { .. })));
     }
 
     #[test]

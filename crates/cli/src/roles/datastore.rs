@@ -54,7 +54,7 @@ fn may_come(error: &StoreError) -> bool {
 }
 
 /// How PostgreSQL is reached.
-pub(super) fn settings(config: &Config) -> Result<PostgresConfig, RoleError> {
+pub(crate) fn settings(config: &Config) -> Result<PostgresConfig, RoleError> {
     let url = needed(config.datastore.url.clone(), "datastore.url", "--database-url")?;
     Ok(PostgresConfig {
         pool_size: config.datastore.pool_size,

@@ -4,8 +4,8 @@
 //! after it has finished or handed over what it had in hand.
 
 mod clock;
-mod config;
-mod datastore;
+pub(crate) mod config;
+pub(crate) mod datastore;
 mod informer;
 mod metrics;
 mod migrate;
@@ -13,7 +13,7 @@ mod server;
 mod shutdown;
 pub(crate) mod token;
 mod up;
-mod worker;
+pub(crate) mod worker;
 
 use std::future::Future;
 use std::io::IsTerminal as _;

@@ -67,7 +67,7 @@ pub(super) async fn start(
 }
 
 /// The worker's settings from the file; `door` is empty when informer and worker are one process.
-pub(super) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<WorkerSettings, RoleError> {
+pub(crate) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<WorkerSettings, RoleError> {
     let WorkerConfig {
         state_dir,
         task_dir,

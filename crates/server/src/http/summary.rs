@@ -32,5 +32,7 @@ pub(super) async fn read(State(server): State<Server>, caller: Caller) -> Result
         capacity: summary.capacity.into(),
         reserved: summary.reserved.into(),
         now: Time(now),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        datastore: server.store().kind().as_str().to_owned(),
     }))
 }

@@ -165,6 +165,10 @@ async fn the_summary_counts_and_adds_up() {
     assert_eq!((count("waiting"), count("cancelled"), count("running")), (json!(1), json!(1), json!(0)));
     assert_eq!((&summary["nodes"], &summary["nodes_heard"]), (&json!(1), &json!(1)));
     assert_eq!(summary["capacity"], json!({"cpu": 4, "memory": 4_294_967_296_u64}));
+    assert_eq!(
+        (&summary["datastore"], &summary["version"]),
+        (&json!("sqlite"), &json!(env!("CARGO_PKG_VERSION")))
+    );
     server.stop().await;
 }
 

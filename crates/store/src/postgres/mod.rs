@@ -16,6 +16,7 @@ mod database;
 mod due;
 mod events;
 mod fault;
+mod followers;
 mod gather;
 mod grants;
 mod interned;
@@ -84,6 +85,15 @@ impl PostgresStore {
     /// [`StoreError::BinaryTooOld`] when the schema refuses this binary; nothing is changed then.
     pub async fn migrate(config: &PostgresConfig) -> Result<(), StoreError> {
         migrate::migrate(config).await
+    }
+
+    /// Whether this binary can work with the schema as it is. Changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::SchemaTooOld`], [`StoreError::BinaryTooOld`], [`StoreError::Refused`], or that the server can't be
+    /// reached.
+    pub async fn check(config: &PostgresConfig) -> Result<(), StoreError> {
+        migrate::check(config).await
     }
 
     /// Opens the datastore, once its schema is known to fit. Connects again by itself whenever that is needed.

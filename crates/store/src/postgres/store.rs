@@ -5,21 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jobyard_model::ids::TokenId;
 use jobyard_model::node::{NodeGate, NodeRegistration};
-use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, NodeState, Timestamp};
+use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, NodeState, SessionId, Timestamp};
 use tokio::sync::watch;
 
 use super::query::Query;
 use super::{
-    PostgresStore, artifacts, audit, control, due, events, jobs, load, logs, nodes, placement, pools,
-    reports, retention, submission, submit, summary, tokens,
+    PostgresStore, artifacts, audit, control, due, events, followers, jobs, load, logs, nodes, placement,
+    pools, reports, retention, submission, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
-    Actor, Answer, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, EventCursor, EventFilter,
-    EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LogAnswer, LogChunk, LogExtent, NewJob,
-    NewToken, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed,
-    ReportItem, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord,
-    WakeTopic,
+    Actor, Answer, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind, EventCursor,
+    EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LogAnswer, LogChunk, LogExtent,
+    NewJob, NewToken, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer,
+    Removed, ReportItem, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary,
+    TokenRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -152,6 +152,25 @@ impl Store for PostgresStore {
         events::head(&self.core).await
     }
 
+    async fn hold_follower(
+        &self,
+        name: &str,
+        holder: SessionId,
+        hold_ms: u64,
+        begin: EventCursor,
+    ) -> Result<Option<EventCursor>, StoreError> {
+        followers::hold(&self.core, name, (holder, hold_ms), begin).await
+    }
+
+    async fn move_follower(
+        &self,
+        name: &str,
+        holder: SessionId,
+        told: EventCursor,
+    ) -> Result<bool, StoreError> {
+        followers::told(&self.core, name, holder, told).await
+    }
+
     async fn add_token(&self, token: &NewToken, by: &Actor) -> Stored<()> {
         tokens::add(&self.core, token, by).await
     }
@@ -177,6 +196,10 @@ impl Store for PostgresStore {
         let rows = self.core.database.read(|| [Query::new(load::NOW)]).await;
         let [rows] = rows.map_err(|fault| fault.during(DOING))?;
         load::clock(&rows).map_err(|fault| fault.during(DOING))
+    }
+
+    fn kind(&self) -> DatastoreKind {
+        DatastoreKind::Postgres
     }
 
     fn lease_settings(&self) -> LeaseSettings {

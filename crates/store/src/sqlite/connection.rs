@@ -99,6 +99,19 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     open().map_err(|error: rusqlite::Error| Fault::from(error).during(OPENING))
 }
 
+/// A connection that could not write if it wanted to, for those who hold no [`Lock`].
+///
+/// # Errors
+/// [`StoreError::Unavailable`] when the file can't be opened.
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
+    let open = || {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | FLAGS)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        Ok(connection)
+    };
+    open().map_err(|error: rusqlite::Error| Fault::from(error).during(OPENING))
+}
+
 /// Each connection belongs to one thread.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 

@@ -3,21 +3,21 @@
 use async_trait::async_trait;
 use jobyard_model::ids::TokenId;
 use jobyard_model::node::{NodeGate, NodeRegistration};
-use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, NodeState, Timestamp};
+use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, NodeState, SessionId, Timestamp};
 use tokio::sync::watch;
 
 use super::scope::Scope;
 use super::{
-    SqliteStore, artifacts, audit, control, due, events, jobs, logs, nodes, placement, pools, reports,
-    retention, submit, summary, tokens,
+    SqliteStore, artifacts, audit, control, due, events, followers, jobs, logs, nodes, placement, pools,
+    reports, retention, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
-    Actor, Answer, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, EventCursor, EventFilter,
-    EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LogAnswer, LogChunk, LogExtent, NewJob,
-    NewToken, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed,
-    ReportItem, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord,
-    WakeTopic,
+    Actor, Answer, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind, EventCursor,
+    EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LogAnswer, LogChunk, LogExtent,
+    NewJob, NewToken, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer,
+    Removed, ReportItem, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary,
+    TokenRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -162,6 +162,24 @@ impl Store for SqliteStore {
         self.readers.read("reading the newest event", events::head).await
     }
 
+    async fn hold_follower(
+        &self,
+        name: &str,
+        holder: SessionId,
+        hold_ms: u64,
+        begin: EventCursor,
+    ) -> Stored<Option<EventCursor>> {
+        let name = name.to_owned();
+        let hold = move |scope: &Scope<'_>| followers::hold(scope, &name, (holder, hold_ms), begin);
+        self.writer.write("taking a follower in hand", hold).await
+    }
+
+    async fn move_follower(&self, name: &str, holder: SessionId, told: EventCursor) -> Stored<bool> {
+        let name = name.to_owned();
+        let told = move |scope: &Scope<'_>| followers::told(scope, &name, holder, told);
+        self.writer.write("moving a follower", told).await
+    }
+
     async fn add_token(&self, token: &NewToken, by: &Actor) -> Stored<()> {
         let (token, by) = (token.clone(), by.clone());
         self.writer.write("adding a token", move |scope| tokens::add(scope, &token, &by)).await
@@ -186,6 +204,10 @@ impl Store for SqliteStore {
 
     async fn now(&self) -> Stored<Timestamp> {
         Ok(self.clock.now())
+    }
+
+    fn kind(&self) -> DatastoreKind {
+        DatastoreKind::Sqlite
     }
 
     fn lease_settings(&self) -> LeaseSettings {

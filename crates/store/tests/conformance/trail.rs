@@ -139,6 +139,7 @@ pub(crate) async fn a_lease_names_its_artifact(world: &World) {
 
 pub(crate) async fn leases_and_now_are_known(world: &World) {
     assert_eq!(world.store.lease_settings(), LeaseSettings::default());
+    assert_eq!(world.store.kind(), world.dialect.kind());
     let record = world.job(world.submit(spec()).await).await;
     let now = world.store.now().await.unwrap();
     assert!(now.ms_since(record.created_at) < 60_000 && record.created_at.ms_since(now) < 1_000);

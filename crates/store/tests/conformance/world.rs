@@ -11,14 +11,17 @@ use jobyard_model::{
     Runtime, SessionId, Status, Timestamp, Usage,
 };
 use jobyard_store::{
-    Actor, Answer, Claimed, JobRecord, NewJob, Placement, RegisterAnswer, Report, ReportItem, Store,
-    Submitted, Verdict,
+    Actor, Answer, Claimed, DatastoreKind, JobRecord, NewJob, Placement, RegisterAnswer, Report, ReportItem,
+    Store, Submitted, Verdict,
 };
 use uuid::Uuid;
 
 /// What differs between the dialects.
 #[async_trait]
 pub(crate) trait Dialect: Send + Sync {
+    /// What the store says of itself.
+    fn kind(&self) -> DatastoreKind;
+
     /// Lets this much time pass for the datastore, as if nobody had called it meanwhile; a negative amount is a step
     /// back of its clock.
     async fn pass(&self, duration_ms: i64);

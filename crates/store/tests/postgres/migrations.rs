@@ -29,9 +29,12 @@ async fn a_store_says_what_is_wrong_with_the_schema() {
     let server = Server::new(Cluster::start_new().unwrap());
     let refused = PostgresStore::open(server.config()).await.map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::SchemaTooOld { found: 0, .. }), "{refused}");
+    let looked = PostgresStore::check(&server.config()).await.unwrap_err();
+    assert_eq!(looked.to_string(), refused.to_string());
     assert!(refused.to_string().contains("run `jobyard migrate`"), "{refused}");
 
     PostgresStore::migrate(&server.config()).await.unwrap();
+    PostgresStore::check(&server.config()).await.unwrap();
     server.sql("UPDATE schema_version SET version = 90, oldest_binary = 1").await;
     PostgresStore::open(server.config()).await.map(drop).unwrap();
     PostgresStore::migrate(&server.config()).await.unwrap();
