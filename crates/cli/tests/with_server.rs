@@ -13,7 +13,7 @@ use jobyard_client::{JobFilter, JobId, Status};
 use jobyard_model::{Exit, Intent};
 use jobyard_store::LogStream;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use yard::{Yard, eventually};
 
@@ -417,10 +417,29 @@ async fn an_interrupted_measurement_cancels_what_it_submitted_and_nothing_else()
     let output = child.wait_with_output().await.expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(output.stdout.is_empty(), "a run that broke off has no figures");
+    assert!(text(&output.stderr).contains("jobs that were left"), "{}", text(&output.stderr));
     let mut statuses = statuses_of(&yard, None).await;
     statuses.retain(|status| *status != Status::Cancelled);
     assert_eq!(statuses, [Status::Waiting]);
     assert_eq!(yard.client().jobs().get(other).await.expect("there").status, Status::Waiting);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_interrupt_of_a_measurement_leaves_and_says_where_to_look() {
+    let yard = Yard::start().await;
+    let mut child = spawn(&yard, &["bench", "submit", "--jobs", "1000000"]);
+    eventually("many are submitted", async || (statuses_of(&yard, None).await.len() > 500).then_some(()))
+        .await;
+    interrupt(&child);
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).await.expect("a line");
+    assert!(line.starts_with("cancelling what is left of bench="), "{line}");
+    interrupt(&child);
+    said.read_to_string(&mut line).await.expect("the rest");
+    assert_eq!(child.wait().await.expect("it ends").code(), Some(130));
+    assert!(line.contains("left; what is not over: jobyard ps -l bench="), "{line}");
+    assert!(statuses_of(&yard, None).await.contains(&Status::Waiting));
 }
 
 /// Of the jobs of one run, or of all jobs.
@@ -437,7 +456,8 @@ async fn without_a_node_nothing_that_has_to_run_is_measured() {
     for benchmark in ["throughput", "latency", "backlog"] {
         let output = run(&yard, &["bench", benchmark]).await;
         assert_eq!(output.status.code(), Some(1), "{benchmark}");
-        assert!(text(&output.stderr).contains("no node of the pool default"), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.starts_with("error[failed]: no node of the pool default"), "{said}");
     }
     assert!(statuses_of(&yard, None).await.is_empty());
 }

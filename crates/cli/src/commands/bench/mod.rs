@@ -140,6 +140,8 @@ pub(super) async fn run(client: &Client, command: &BenchCommand) -> Result<u8, C
     let measured = tokio::select! {
         measured = measure(&run, command) => measured,
         _ = interrupts.recv() => {
+            let label = run.label();
+            output::complain(&format!("cancelling what is left of {label}; Ctrl-C again leaves it as it is\n"));
             clear_up(&run, &mut interrupts).await?;
             return Ok(exit::INTERRUPTED);
         }
@@ -178,11 +180,11 @@ async fn measure(run: &Run<'_>, command: &BenchCommand) -> Result<Measured, Comm
 /// Cancels what is left of a run that broke off, unless Ctrl-C says to leave it.
 async fn clear_up(run: &Run<'_>, interrupts: &mut Signal) -> Result<(), CommandError> {
     let label = run.label();
-    output::complain(&format!("cancelling what is left of {label}; Ctrl-C leaves it as it is\n"));
     tokio::select! {
-        cancelled = run.cancel_rest() => {
-            output::complain(&format!("cancelled {} jobs\n", cancelled?.count));
-        }
+        cancelled = run.cancel_rest() => match cancelled?.count {
+            0 => {}
+            count => output::complain(&format!("cancelled the {count} jobs that were left\n")),
+        },
         _ = interrupts.recv() => output::complain(&format!(
             "left; what is not over: jobyard ps -l {label} --status ready,waiting,running,retry\n"
         )),
