@@ -1,6 +1,8 @@
 //! The two doors between our roles, as traits, so that no code knows whether the other side is a function call
 //! away (`jobyard up`) or behind a socket.
 
+use std::io;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -64,4 +66,18 @@ pub trait ReportDoor: Send + Sync + 'static {
         &self,
         request: proto::FetchArtifactRequest,
     ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError>;
+
+    /// Which of these artifacts have to be sent, by the right of a live lease.
+    async fn missing_artifacts(
+        &self,
+        request: proto::MissingArtifactsRequest,
+    ) -> Result<proto::MissingArtifactsReply, DoorError>;
+
+    /// Keeps an artifact of a live attempt's outputs. What the request carries as data is not looked at: the bytes come
+    /// in `data`. When this returns, it is durable. [`DoorError::Refused`]: it can't be kept.
+    async fn store_artifact(
+        &self,
+        request: proto::StoreArtifactRequest,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), DoorError>;
 }

@@ -75,6 +75,29 @@ impl ReportDoor for Echo {
         let broken = DoorError::Unknown { address: String::new(), why: "the disk broke".to_owned() };
         Ok(futures_util::stream::iter([Ok(request.sha256), Err(broken)]).boxed())
     }
+
+    async fn missing_artifacts(
+        &self,
+        request: proto::MissingArtifactsRequest,
+    ) -> Result<proto::MissingArtifactsReply, DoorError> {
+        Ok(proto::MissingArtifactsReply { missing: request.sha256 })
+    }
+
+    /// Keeps what is as long as its name says.
+    async fn store_artifact(
+        &self,
+        request: proto::StoreArtifactRequest,
+        mut data: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        let mut length = 0;
+        while let Some(piece) = data.next().await {
+            length += piece.unwrap().len();
+        }
+        match request.sha256 == length.to_string() {
+            true => Ok(()),
+            false => Err(DoorError::Refused { address: String::new(), why: format!("{length} bytes") }),
+        }
+    }
 }
 
 struct Served {
@@ -276,5 +299,30 @@ async fn another_user_is_refused() {
         .await
         .unwrap();
     assert!(other.status.success(), "{}", String::from_utf8_lossy(&other.stderr));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn an_artifact_goes_up_in_pieces_and_one_that_can_not_be_read_is_not_refused() {
+    let directory = directory();
+    let path = directory.path().join("report.sock");
+    let served = Served::report_door(&path, "r").await;
+    let door = ReportDoorClient::new(vec![path]);
+    let send = async |name: &'static [u8], pieces: Vec<std::io::Result<Bytes>>| {
+        let request = proto::StoreArtifactRequest {
+            sha256: Bytes::from_static(name),
+            data: Bytes::from_static(b"not looked at"),
+            ..Default::default()
+        };
+        door.store_artifact(request, futures_util::stream::iter(pieces).boxed()).await
+    };
+    let piece = || Ok(Bytes::from(vec![0; 1 << 20]));
+    send(b"3145728", vec![piece(), piece(), piece()]).await.unwrap();
+    send(b"0", Vec::new()).await.unwrap();
+    let refused = send(b"7", vec![piece()]).await.unwrap_err();
+    assert!(matches!(&refused, DoorError::Refused { why, .. } if why == "1048576 bytes"), "{refused}");
+    let broken = send(b"7", vec![piece(), Err(std::io::Error::other("bad sector"))]).await.unwrap_err();
+    assert!(matches!(&broken, DoorError::Unknown { why, .. } if why == "bad sector"), "{broken}");
+    drop(door);
     served.stop().await;
 }

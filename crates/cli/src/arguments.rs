@@ -70,7 +70,7 @@ pub(crate) enum UserCommand {
     /// Look after the fleet
     #[command(subcommand)]
     Node(NodeCommand),
-    /// Move files to and from the artifact store
+    /// Move files and folders to and from the artifact store
     #[command(subcommand)]
     Artifact(ArtifactCommand),
     /// Look after who may
@@ -245,21 +245,26 @@ pub(crate) struct NodesArguments {
     pub(crate) output: OutputFlags,
 }
 
+const PUSH_HELP: &str = "\
+Of a folder: links count as the files they lead to; links out of the folder, links to folders, devices and pipes are
+refused; empty folders are left out. A push that broke off goes on where it was.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ArtifactCommand {
-    /// Send a file, unless it is there already, and print its name
+    /// Send a file or a folder, as far as it isn't there already, and print its name
+    #[command(after_help = PUSH_HELP)]
     Push {
         /// Which
         path: PathBuf,
         #[command(flatten)]
         output: OutputFlags,
     },
-    /// Fetch a file
+    /// Fetch a file or a folder
     Pull {
-        /// Its name: sha256:<hex>, or the hex digits alone
-        #[arg(value_parser = artifact_hash)]
-        hash: ArtifactHash,
-        /// Where to; a file named after the hash unless given
+        /// Its name: sha256:<hex>, or the hex digits alone; or a job's id: what the job left in JOBYARD_OUTPUT
+        #[arg(value_name = "HASH|JOB", value_parser = pulled)]
+        what: Pulled,
+        /// Where to; named after the hash unless given. A folder must not be there yet, or be empty
         path: Option<PathBuf>,
         #[command(flatten)]
         output: OutputFlags,
@@ -352,9 +357,22 @@ fn role(text: &str) -> Result<Role, String> {
     Role::parse(text).ok_or_else(|| "the roles are viewer, submitter, operator, admin and node".to_owned())
 }
 
-fn artifact_hash(text: &str) -> Result<ArtifactHash, String> {
+/// What is to be pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pulled {
+    /// An artifact or a tree.
+    Hash(ArtifactHash),
+    /// The output of a job.
+    OutputOf(JobId),
+}
+
+fn pulled(text: &str) -> Result<Pulled, String> {
+    if let Ok(job_id) = text.parse() {
+        return Ok(Pulled::OutputOf(job_id));
+    }
     let hex = text.strip_prefix("sha256:").unwrap_or(text);
-    hex.parse().map_err(|error: jobyard_model::ids::InvalidId| error.to_string())
+    let hash = hex.parse().map(Pulled::Hash);
+    hash.map_err(|error: jobyard_model::ids::InvalidId| error.to_string())
 }
 
 fn parse_origin(text: &str) -> Result<(String, String), String> {

@@ -22,6 +22,9 @@ pub(crate) enum CommandError {
     /// What was asked for makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// A job left nothing that could be fetched.
+    #[error("{0}")]
+    NoOutput(String),
     /// Something that is planned, but not built.
     #[error("`jobyard {0}` is not available yet")]
     NotAvailableYet(String),
@@ -71,13 +74,17 @@ impl CommandError {
         match self {
             Self::Client(error) => match error {
                 ClientError::Unreachable { .. } => exit::UNREACHABLE,
-                ClientError::Connection(_) | ClientError::File { doing: "read", .. } => exit::USAGE,
+                ClientError::Connection(_)
+                | ClientError::File { doing: "read", .. }
+                | ClientError::Folder(_) => exit::USAGE,
                 ClientError::StillRunning { .. } => exit::TIME_OVER,
                 _ => exit::FAILED,
             },
             Self::Usage(_) | Self::NotAvailableYet(_) | Self::File { .. } => exit::USAGE,
             Self::Role(RoleError::Config(_) | RoleError::Refused(_)) => exit::USAGE,
-            Self::NoFigure(_) | Self::Output(_) | Self::Setup { .. } | Self::Role(_) => exit::FAILED,
+            Self::NoOutput(_) | Self::NoFigure(_) | Self::Output(_) | Self::Setup { .. } | Self::Role(_) => {
+                exit::FAILED
+            }
         }
     }
 
@@ -89,10 +96,11 @@ impl CommandError {
                 ClientError::Unreachable { .. } => "unreachable",
                 ClientError::WrongHash { .. } => "wrong_hash",
                 ClientError::StillRunning { .. } => "still_running",
-                ClientError::Connection(_) | ClientError::File { .. } => "usage",
+                ClientError::Connection(_) | ClientError::File { .. } | ClientError::Folder(_) => "usage",
                 _ => "failed",
             },
             Self::Usage(_) | Self::File { .. } => "usage",
+            Self::NoOutput(_) => "no_output",
             Self::NotAvailableYet(_) => "not_available_yet",
             Self::NoFigure(_) | Self::Output(_) | Self::Setup { .. } | Self::Role(_) => "failed",
         }

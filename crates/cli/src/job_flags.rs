@@ -43,6 +43,10 @@ pub(crate) struct JobFlags {
     /// Upload the program although it is named by an absolute path
     #[arg(long, conflicts_with = "binary", help_heading = "Job")]
     pub(crate) upload: bool,
+    /// What the job reads: a folder or file of this machine, which is uploaded, or sha256:<hex>; the job finds it in the
+    /// folder JOBYARD_INPUT, a single file there as `artifact`
+    #[arg(long, value_name = "PATH", help_heading = "Job")]
+    pub(crate) input: Option<String>,
     /// The same key with the same job gives the same job again
     #[arg(long, value_name = "KEY", help_heading = "Job")]
     pub(crate) idempotency_key: Option<String>,
@@ -149,6 +153,8 @@ pub(crate) struct Draft {
     pub(crate) document: Map<String, Value>,
     /// The program of this machine; its hash becomes the document's `binary_url`.
     pub(crate) upload: Option<PathBuf>,
+    /// The folder or file of this machine whose hash becomes the document's `input_path`.
+    pub(crate) input: Option<PathBuf>,
 }
 
 impl JobFlags {
@@ -180,6 +186,7 @@ impl JobFlags {
             labels: map(self.label.iter()),
             origin: self.origin.clone(),
             idempotency_key: self.idempotency_key.clone(),
+            input_path: self.input.clone().filter(|input| is_url(input)),
         }
     }
 
@@ -195,7 +202,8 @@ impl JobFlags {
             let message = "what is to be run? For example: jobyard run -- echo hello (or -f job.yaml)";
             return Err(CommandError::Usage(message.to_owned()));
         }
-        Ok(Draft { document, upload })
+        let input = self.input.as_ref().filter(|input| !is_url(input)).map(PathBuf::from);
+        Ok(Draft { document, upload, input })
     }
 
     /// A relative path with a slash can't name anything on the node, whose working directory is private: it is a file
@@ -220,6 +228,11 @@ impl JobFlags {
         }
         Some(program)
     }
+}
+
+/// It names something that the server can reach.
+fn is_url(input: &str) -> bool {
+    ["sha256:", "s3://"].iter().any(|scheme| input.starts_with(scheme))
 }
 
 fn map<'a>(pairs: impl Iterator<Item = &'a Pair>) -> BTreeMap<String, String> {

@@ -261,6 +261,39 @@ async fn a_script_is_uploaded_once_and_submitted_with_its_arguments() {
     assert_eq!(printed(&yard, &["artifact", "push", path(&script)]).await, format!("{url}\n"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_pushed_and_pulled_by_its_name() {
+    let yard = Yard::start().await;
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (here, back) = (home.path().join("here"), home.path().join("back"));
+    std::fs::create_dir_all(here.join("sub")).expect("made");
+    std::fs::write(here.join("sub/text"), "words").expect("written");
+    let pushed = run(&yard, &["artifact", "push", path(&here)]).await;
+    assert_eq!(pushed.status.code(), Some(0), "{}", text(&pushed.stderr));
+    assert_eq!(text(&pushed.stderr), "", "no bar and no remark where nobody sees them");
+    let name = text(&pushed.stdout).trim().to_owned();
+    let again = printed(&yard, &["artifact", "push", path(&here), "-o", "json"]).await;
+    let hash = name.strip_prefix("sha256:").expect("a name");
+    assert_eq!(json(&again), serde_json::json!({"sha256": hash, "files": 1, "size_bytes": 5}));
+    assert_eq!(printed(&yard, &["artifact", "pull", &name, path(&back)]).await, "");
+    assert_eq!(std::fs::read(back.join("sub/text")).expect("there"), b"words");
+    assert_eq!(run(&yard, &["artifact", "pull", &name, path(&back)]).await.status.code(), Some(1));
+    std::os::unix::fs::symlink("/etc", here.join("etc")).expect("linked");
+    let refused = run(&yard, &["artifact", "push", path(&here)]).await;
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).starts_with("error[usage]: etc: is a link that leads out"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_without_output_has_nothing_to_pull() {
+    let yard = Yard::start().await;
+    let id = yard.submit(&["x"]).await.to_string();
+    let output = run(&yard, &["artifact", "pull", &id]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with(&format!("error[no_output]: job {id} (waiting) has no output")));
+    assert_eq!(run(&yard, &["artifact", "pull", "neither"]).await.status.code(), Some(2));
+}
+
 fn path(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }

@@ -12,14 +12,15 @@ use std::task::{Context, Poll};
 use futures_util::Stream;
 use jobyard_model::ArtifactHash;
 use reqwest::header::CONTENT_LENGTH;
-use reqwest::{Body, Method, StatusCode};
+use reqwest::{Body, Method, Response, StatusCode};
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Take};
 use tokio_util::io::ReaderStream;
 
 use crate::outage::Outage;
 use crate::transport::Call;
+use crate::trees::{FolderStep, FolderWatch};
 use crate::{Client, Error};
 
 const PUSHING: &str = "pushing an artifact";
@@ -47,6 +48,10 @@ impl Artifacts {
         Self { client }
     }
 
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Hashes a file and sends it, unless the server has it already. A file that is changed meanwhile is refused by
     /// the server, since its bytes no longer match its name.
     ///
@@ -71,7 +76,7 @@ impl Artifacts {
         loop {
             // Opened anew for each try: what was sent is gone.
             let file = File::open(path).await.map_err(unreadable)?;
-            match self.put(hash, size_bytes, file).await {
+            match self.put(hash, size_bytes, file, self.counter(None)).await {
                 Ok(()) => return Ok(Pushed { hash, size_bytes, sent: true }),
                 Err(error) => outage.bear(&policy, error).await?,
             }
@@ -118,8 +123,7 @@ impl Artifacts {
         let unwritable = |source| Error::File { doing: "write", path: path.to_owned(), source };
         let file = File::create_new(&part).await.map_err(unwritable)?;
         let pulled = async {
-            let (size_bytes, mut file) = self.pull(hash, file, &unwritable).await?;
-            file.flush().await.map_err(unwritable)?;
+            let (size_bytes, file) = self.pull(hash, file, &unwritable, &self.counter(None)).await?;
             file.sync_all().await.map_err(unwritable)?;
             tokio::fs::rename(&part, path).await.map_err(unwritable)?;
             Ok(size_bytes)
@@ -132,35 +136,55 @@ impl Artifacts {
         pulled
     }
 
-    async fn pull(
+    /// Appends the artifact's bytes to a file. When this returns, they are written.
+    pub(crate) async fn pull(
         &self,
         hash: ArtifactHash,
         mut file: File,
         unwritable: &(dyn Fn(io::Error) -> Error + Sync),
+        moved: &Moved,
     ) -> Result<(u64, File), Error> {
         let mut response = self.client.open(&Call::get(PULLING, format!("/artifacts/{hash}"))).await?;
-        let idle = self.client.inner().timeouts.idle;
         let mut hasher = Sha256::new();
-        let mut size_bytes = 0;
-        loop {
-            let piece = match tokio::time::timeout(idle, response.chunk()).await {
-                Ok(Ok(piece)) => piece,
-                Ok(Err(error)) => return Err(self.client.unreachable(PULLING, error.without_url())),
-                Err(_) => return Err(self.client.unreachable(PULLING, format!("nothing came for {idle:?}"))),
-            };
-            let Some(piece) = piece else { break };
+        while let Some(piece) = self.next_piece(PULLING, &mut response).await? {
             hasher.update(&piece);
-            size_bytes += piece.len() as u64;
             file.write_all(&piece).await.map_err(unwritable)?;
+            moved.add(piece.len() as u64);
         }
+        file.flush().await.map_err(unwritable)?;
         let got = ArtifactHash(hasher.finalize().into());
-        if got == hash { Ok((size_bytes, file)) } else { Err(Error::WrongHash { wanted: hash, got }) }
+        if got == hash { Ok((moved.bytes(), file)) } else { Err(Error::WrongHash { wanted: hash, got }) }
+    }
+
+    /// The next piece of a body, which may not be silent for long.
+    pub(crate) async fn next_piece(
+        &self,
+        doing: &'static str,
+        response: &mut Response,
+    ) -> Result<Option<bytes::Bytes>, Error> {
+        let idle = self.client.inner().timeouts.idle;
+        match tokio::time::timeout(idle, response.chunk()).await {
+            Ok(Ok(piece)) => Ok(piece),
+            Ok(Err(error)) => Err(self.client.unreachable(doing, error.without_url())),
+            Err(_) => Err(self.client.unreachable(doing, format!("nothing came for {idle:?}"))),
+        }
+    }
+
+    pub(crate) fn counter(&self, watch: Option<&FolderWatch>) -> Moved {
+        Moved { bytes: Arc::default(), watch: watch.cloned() }
     }
 
     /// One try at sending. Ends when nothing moved for the idle time, not after a fixed time: files may be large.
-    async fn put(&self, hash: ArtifactHash, size_bytes: u64, file: File) -> Result<(), Error> {
-        let moved = Arc::new(AtomicU64::new(0));
-        let body = Counted { reader: ReaderStream::with_capacity(file, 128 << 10), moved: moved.clone() };
+    pub(crate) async fn put(
+        &self,
+        hash: ArtifactHash,
+        size_bytes: u64,
+        file: File,
+        moved: Moved,
+    ) -> Result<(), Error> {
+        // A file that grew meanwhile is refused by the server for what it is: changed.
+        let reader = ReaderStream::with_capacity(file.take(size_bytes), 128 << 10);
+        let body = Counted { reader, moved: moved.clone() };
         let request = self
             .client
             .request(Method::PUT, &format!("/artifacts/{hash}"))
@@ -173,7 +197,7 @@ impl Artifacts {
             if let Ok(answer) = tokio::time::timeout(self.client.inner().timeouts.idle, &mut send).await {
                 return answer.map(|_| ());
             }
-            let now = moved.load(Ordering::Relaxed);
+            let now = moved.bytes();
             if now == seen {
                 return Err(self.client.unreachable(PUSHING, "the server stopped taking bytes"));
             }
@@ -182,10 +206,30 @@ impl Artifacts {
     }
 }
 
+/// How many bytes one try has moved.
+#[derive(Clone)]
+pub(crate) struct Moved {
+    bytes: Arc<AtomicU64>,
+    watch: Option<FolderWatch>,
+}
+
+impl Moved {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(watch) = &self.watch {
+            watch(FolderStep::Moved { bytes });
+        }
+    }
+}
+
 /// A file's bytes, counted as they go.
 struct Counted {
-    reader: ReaderStream<File>,
-    moved: Arc<AtomicU64>,
+    reader: ReaderStream<Take<File>>,
+    moved: Moved,
 }
 
 impl Stream for Counted {
@@ -194,7 +238,7 @@ impl Stream for Counted {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = Pin::new(&mut self.reader).poll_next(context);
         if let Poll::Ready(Some(Ok(piece))) = &next {
-            self.moved.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            self.moved.add(piece.len() as u64);
         }
         next
     }
@@ -219,7 +263,7 @@ async fn hash_file(path: &Path) -> io::Result<(ArtifactHash, u64)> {
 }
 
 /// Beside the wanted file, so that the rename at the end stays within one file system.
-fn part_path(path: &Path) -> std::path::PathBuf {
+pub(crate) fn part_path(path: &Path) -> std::path::PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{:016x}.part", rand::random::<u64>()));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use jobyard_api::json::Problem;
 use jobyard_model::{ArtifactHash, JobId};
+use jobyard_tree::{FolderError, ManifestError};
 use thiserror::Error;
 
 use crate::ConnectionError;
@@ -70,6 +71,12 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A folder of ours can't be a tree, or can't be read.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The server's manifest of a tree is none that is safe to follow.
+    #[error("the tree can't be used")]
+    Manifest(#[from] ManifestError),
     /// The bytes are not those that were asked for; none of them were kept.
     #[error("the artifact has the hash {got}, but {wanted} was wanted")]
     WrongHash {

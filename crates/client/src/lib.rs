@@ -41,10 +41,13 @@ mod retry;
 mod sse;
 mod tokens;
 mod transport;
+mod trees;
 
 /// What crosses the HTTP API; the same types on both sides.
 pub use jobyard_api::json;
 pub use jobyard_model::ids::TokenId;
+pub use jobyard_tree::{FolderError, ManifestError};
+
 pub use jobyard_model::{ArtifactHash, EndedBy, JobId, NodeId, Outcome, Role, Status, Timestamp};
 
 pub use artifacts::{Artifacts, Pushed};
@@ -59,3 +62,4 @@ pub use nodes::Nodes;
 pub use pools::Pools;
 pub use retry::RetryPolicy;
 pub use tokens::Tokens;
+pub use trees::{FolderStep, FolderWatch, PulledFolder, PushedFolder};

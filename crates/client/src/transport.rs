@@ -82,6 +82,12 @@ impl Call {
         self
     }
 
+    /// JSON that is written already.
+    pub(crate) fn body(mut self, body: Bytes) -> Self {
+        self.body = Some(body);
+        self
+    }
+
     pub(crate) fn json(mut self, body: &impl Serialize) -> Result<Self, Error> {
         let text = serde_json::to_vec(body).map_err(|error| Error::Setup(Box::new(error)))?;
         self.body = Some(Bytes::from(text));

@@ -1,5 +1,7 @@
 //! The library against a real server, which is stopped and killed on the way.
 
+#[path = "server/folders.rs"]
+mod folders;
 mod yard;
 
 use std::collections::BTreeMap;

@@ -27,5 +27,6 @@ pub(crate) fn launch_message(claimed: &Claimed) -> proto::Launch {
         memory_bytes: spec.resources.memory_bytes,
         exclusive: spec.exclusive,
         runtime: spec.runtime.as_str().to_owned(),
+        input: spec.input().map_or_else(Vec::new, |hash| hash.0.to_vec()).into(),
     }
 }

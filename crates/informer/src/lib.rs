@@ -26,7 +26,7 @@ pub use doors::WorkerDoors;
 pub use pace::{LoopBoard, LoopReading};
 pub use webhook::{Webhook, WebhookError};
 
-use loops::{deliver_stops, expire_leases, place, release_due, retention, tell_failures};
+use loops::{deliver_stops, expire_leases, place, release_due, retention, retire_artifacts, tell_failures};
 use pace::Pace;
 
 /// What an informer is made of.
@@ -56,6 +56,8 @@ pub struct InformerSettings {
     pub keep_keys_ms: u64,
     /// How long audit rows are kept, in milliseconds.
     pub keep_audit_ms: u64,
+    /// How long artifacts are kept that nothing refers to, in milliseconds.
+    pub keep_artifacts_ms: u64,
 }
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -67,6 +69,7 @@ impl Default for InformerSettings {
             keep_jobs_ms: 90 * DAY_MS,
             keep_keys_ms: 7 * DAY_MS,
             keep_audit_ms: 365 * DAY_MS,
+            keep_artifacts_ms: 7 * DAY_MS,
         }
     }
 }
@@ -92,9 +95,11 @@ pub async fn run(parts: InformerParts, shutdown: CancellationToken) {
     tracker.spawn(timed("expire_leases", second).run(expire, board.clone(), shutdown.clone()));
     let due = release_due::ReleaseDueLoop::new(store.clone());
     tracker.spawn(timed("release_due", Duration::from_millis(200)).run(due, board.clone(), shutdown.clone()));
-    let retention = retention::RetentionLoop::new(store.clone(), settings);
+    let retention = retention::RetentionLoop::new(store.clone(), settings.clone());
     let minute = Duration::from_secs(60);
     tracker.spawn(timed("retention", minute).run(retention, board.clone(), shutdown.clone()));
+    let retire = retire_artifacts::RetireArtifactsLoop::new(store.clone(), settings);
+    tracker.spawn(timed("retire_artifacts", minute).run(retire, board.clone(), shutdown.clone()));
     if let Some(webhook) = webhook {
         let tell =
             tell_failures::TellFailuresLoop::new(store, (webhook, id), board.clone(), shutdown.clone());

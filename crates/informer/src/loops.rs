@@ -5,4 +5,5 @@ pub(crate) mod expire_leases;
 pub(crate) mod place;
 pub(crate) mod release_due;
 pub(crate) mod retention;
+pub(crate) mod retire_artifacts;
 pub(crate) mod tell_failures;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Intent, JobKind, LeaseId, NodeId, SessionId, Timestamp};
+use crate::{ArtifactHash, Intent, JobKind, LeaseId, NodeId, SessionId, Timestamp};
 
 /// Where an attempt is that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -198,6 +198,21 @@ pub struct Usage {
     pub limits: String,
 }
 
+/// What became of what the task process left in its output folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outputs {
+    /// It left nothing, or came to no end after which outputs go up.
+    #[default]
+    None,
+    /// It is this tree of the artifact store.
+    Kept(#[serde(with = "crate::job::hash_text")] ArtifactHash),
+    /// It can't be kept, for a reason that is the user's to mend.
+    Refused,
+    /// It was not up in time.
+    Late,
+}
+
 /// What a sidecar reports of an ended task process: facts, no names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitFacts {
@@ -213,6 +228,9 @@ pub struct ExitFacts {
     pub ended_at: Timestamp,
     /// What it used.
     pub usage: Usage,
+    /// What became of its outputs.
+    #[serde(default)]
+    pub outputs: Outputs,
 }
 
 /// Why an attempt is over.
@@ -296,7 +314,11 @@ fn name_exit(facts: &ExitFacts, intent: Intent, kind: JobKind) -> Outcome {
     match facts.ended_by {
         // A service above `run` counts as stopped however it leaves.
         EndedBy::Itself if kind == JobKind::Service && intent > Intent::Run => stopped_as(intent),
-        EndedBy::Itself if facts.exit == Exit::Code(0) => Outcome::Succeeded,
+        EndedBy::Itself if facts.exit == Exit::Code(0) => match facts.outputs {
+            Outputs::None | Outputs::Kept(_) => Outcome::Succeeded,
+            Outputs::Refused => Outcome::Failed,
+            Outputs::Late => Outcome::Lost,
+        },
         EndedBy::Itself => Outcome::Failed,
         EndedBy::Stop => stopped_as(intent),
         EndedBy::Timeout => Outcome::TimedOut,

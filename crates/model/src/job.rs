@@ -1,9 +1,13 @@
 //! What a user submits.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::ids::InvalidId;
 use crate::{ArtifactHash, Priority, Resources, Timestamp};
 
 /// What kind of job it is.
@@ -82,17 +86,52 @@ pub enum BinaryUrl {
     File(String),
 }
 
-mod hash_text {
+/// Where a job's input lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputPath {
+    /// `sha256:<hex>`: a tree, or a single artifact.
+    Stored(ArtifactHash),
+}
+
+impl fmt::Display for InputPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stored(hash) => write!(formatter, "sha256:{hash}"),
+        }
+    }
+}
+
+impl FromStr for InputPath {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        text.strip_prefix("sha256:").unwrap_or_default().parse().map(Self::Stored)
+    }
+}
+
+impl Serialize for InputPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for InputPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+pub(crate) mod hash_text {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
     use crate::ArtifactHash;
 
-    pub(super) fn serialize<S: Serializer>(hash: &ArtifactHash, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(hash: &ArtifactHash, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(hash)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ArtifactHash, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ArtifactHash, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
@@ -161,4 +200,30 @@ pub struct JobSpec {
     pub labels: BTreeMap<String, String>,
     /// What made the job, when it wasn't a person.
     pub origin: Option<Origin>,
+    /// What is staged for each attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_path: Option<InputPath>,
+}
+
+impl JobSpec {
+    /// The artifact that is executed.
+    #[must_use]
+    pub fn executable(&self) -> Option<ArtifactHash> {
+        match self.binary {
+            Some(BinaryUrl::Artifact(hash)) => Some(hash),
+            Some(BinaryUrl::File(_)) | None => None,
+        }
+    }
+
+    /// The tree or artifact that is staged.
+    #[must_use]
+    pub fn input(&self) -> Option<ArtifactHash> {
+        self.input_path.map(|InputPath::Stored(hash)| hash)
+    }
+
+    /// Every artifact that must be there before an attempt can start, each once.
+    pub fn artifacts(&self) -> impl Iterator<Item = ArtifactHash> {
+        let executable = self.executable();
+        executable.into_iter().chain(self.input().filter(move |input| Some(*input) != executable))
+    }
 }

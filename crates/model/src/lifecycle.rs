@@ -123,6 +123,13 @@ pub enum JobEvent {
         /// The renewed lease's end.
         lease_until: Timestamp,
     },
+    /// The task process ended, and its outputs are going up.
+    Finish {
+        /// The fence.
+        lease_id: LeaseId,
+        /// The renewed lease's end.
+        lease_until: Timestamp,
+    },
     /// A heartbeat.
     Renew {
         /// The fence.
@@ -223,6 +230,7 @@ impl JobEvent {
             Self::Claim { .. } => "claim",
             Self::Accept { .. } => "accept",
             Self::Start { .. } => "start",
+            Self::Finish { .. } => "finish",
             Self::Renew { .. } => "renew",
             Self::End { .. } => "end",
             Self::Raise(Intent::Run) => "run",
@@ -299,6 +307,9 @@ impl Job {
             }
             JobEvent::Start { lease_id, lease_until } => {
                 self.advance(Phase::Running, lease_id, lease_until, moment).map_err(refuse)
+            }
+            JobEvent::Finish { lease_id, lease_until } => {
+                self.advance(Phase::Finishing, lease_id, lease_until, moment).map_err(refuse)
             }
             JobEvent::Renew { lease_id, lease_until } => self.renew(lease_id, lease_until).map_err(refuse),
             JobEvent::End { lease_id, end } => self.end(lease_id, end, moment).map_err(refuse),
@@ -389,7 +400,8 @@ impl Job {
             to: phase.as_str(),
             why: String::new(),
         };
-        let started = phase == Phase::Running;
+        // Whatever is finishing was running, though that may not have been reported.
+        let started = phase >= Phase::Running;
         let attempt = LiveAttempt {
             phase,
             lease_until,

@@ -9,7 +9,7 @@ use jobyard_model::lifecycle::{End, Outstanding, Policy};
 use jobyard_model::retry::{Accounts, Budgets, Ended, FailReason, NextStep, Payer, next_step};
 use jobyard_model::{
     AttemptEnd, EndedBy, Exit, ExitFacts, Intent, Job, JobEvent, JobId, JobKind, JobState, LeaseId, Moment,
-    NodeId, Outcome, SessionId, Status, Timestamp, Usage,
+    NodeId, Outcome, Outputs, SessionId, Status, Timestamp, Usage,
 };
 use uuid::Uuid;
 
@@ -70,6 +70,7 @@ fn exited(ended_by: EndedBy, exit: Exit) -> AttemptEnd {
         started_at: None,
         ended_at: Timestamp(0),
         usage: Usage::default(),
+        outputs: Outputs::None,
     })
 }
 
@@ -91,6 +92,7 @@ fn events() -> Vec<(&'static str, JobEvent)> {
         ),
         ("accept", JobEvent::Accept { lease_id: LEASE, lease_until: until }),
         ("start", JobEvent::Start { lease_id: LEASE, lease_until: until }),
+        ("finish", JobEvent::Finish { lease_id: LEASE, lease_until: until }),
         ("renew", JobEvent::Renew { lease_id: LEASE, lease_until: until }),
         ("end: exit 0", end(exited(EndedBy::Itself, Exit::Code(0)))),
         ("end: exit 1", end(exited(EndedBy::Itself, Exit::Code(1)))),
@@ -204,6 +206,8 @@ fn the_page_of_job_states_is_what_the_code_does() {
          `–` is a refusal that changes nothing. The job is a task with nothing spent; the attempt's lease is the one \
          the event names, and has run out.\n\n{}\n\
          ## What an ended attempt is called\n\nFrom what the sidecar saw and what was wanted.\n\n{}\n\
+         When outputs can't be kept after exit 0 by itself, the attempt is `failed`; when they are not up in time, `lost`. \
+         The exit code is kept.\n\n\
          Without a witness: surely never started, or a claim lease that ran out, is `not_started`; a dead sidecar, a \
          new boot id, or a lease that ran out after acceptance is `lost`.\n\n\
          ## What follows an ended attempt\n\nThe columns are intents. `max_retries` 3, base delay 1 s, without jitter; \

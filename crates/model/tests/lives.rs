@@ -5,7 +5,7 @@ use jobyard_model::lifecycle::{Outstanding, Policy, RefusalKind};
 use jobyard_model::retry::{Budgets, MAX_DELAY_MS, PLATFORM_LIMIT, retry_delay_ms};
 use jobyard_model::{
     AttemptEnd, EndedBy, Exit, ExitFacts, Intent, Job, JobEvent, JobId, JobKind, JobState, LeaseId, Moment,
-    NodeId, Outcome, Phase, SessionId, Status, Timestamp, Usage,
+    NodeId, Outcome, Outputs, Phase, SessionId, Status, Timestamp, Usage,
 };
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -43,6 +43,7 @@ fn ends() -> impl Strategy<Value = AttemptEnd> {
             started_at: None,
             ended_at: Timestamp(0),
             usage: Usage::default(),
+            outputs: Outputs::None,
         })
     });
     prop_oneof![
@@ -187,6 +188,7 @@ fn exit(exit: Exit) -> AttemptEnd {
         started_at: None,
         ended_at: Timestamp(0),
         usage: Usage::default(),
+        outputs: Outputs::None,
     })
 }
 

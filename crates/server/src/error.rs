@@ -10,13 +10,15 @@ use std::io;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jobyard_api::json::{PROBLEM_CONTENT_TYPE, Problem, ProblemError};
-use jobyard_api::strict::{Fault, FaultCode, Faults};
+use jobyard_api::strict::{Fault, FaultCode, Faults, Pointer};
 use jobyard_model::{JobId, Role, Status};
 use jobyard_store::StoreError;
+use jobyard_tree::ManifestError;
 use thiserror::Error;
 
 use crate::artifact_store::PutError;
 use crate::code::Code;
+use crate::trees::KeepTreeError;
 
 /// See the module.
 #[derive(Debug, Error)]
@@ -59,6 +61,8 @@ pub(crate) enum ApiError {
     LogDropped { keep_days: u32 },
     #[error("the upload failed")]
     Upload(#[from] PutError),
+    #[error("the tree was not kept")]
+    Tree(#[from] KeepTreeError),
     #[error("the datastore failed")]
     Store(#[from] StoreError),
     #[error("the artifact store failed while {doing}")]
@@ -150,6 +154,7 @@ impl From<ApiError> for Answer {
             | ApiError::BodyBrokeOff(_)
             | ApiError::RangeNotSatisfiable { .. } => transfer(&error),
             ApiError::Upload(error) => upload(&error),
+            ApiError::Tree(error) => tree(&error),
             ApiError::Store(error) => store(&error),
             ApiError::ArtifactStore { .. } => internal(&error),
         }
@@ -234,6 +239,27 @@ fn upload(error: &PutError) -> Answer {
             answer(Code::ArtifactStoreFull, detail).retry_after(30)
         }
         PutError::Store(_) => internal(error),
+    }
+}
+
+fn tree(error: &KeepTreeError) -> Answer {
+    match error {
+        KeepTreeError::Mismatch { .. } => answer(Code::HashMismatch, error.to_string()),
+        KeepTreeError::Manifest(ManifestError::TooLarge) => answer(Code::BodyTooLarge, error.to_string()),
+        KeepTreeError::Manifest(_) | KeepTreeError::WrongSize { .. } => {
+            answer(Code::InvalidRequest, chain(error))
+        }
+        KeepTreeError::Lacking(lacking) => {
+            let named = lacking.named.iter().map(|(path, hash)| ProblemError {
+                pointer: Pointer::Root.field("files").field(path).to_string(),
+                detail: format!("the artifact {hash} is missing"),
+                code: "missing".to_owned(),
+            });
+            let detail = format!("{error}: upload them, then send the manifest again");
+            answer(Code::TreeIncomplete, detail).errors(named.collect())
+        }
+        KeepTreeError::Put(error) => upload(error),
+        KeepTreeError::Store(error) => store(error),
     }
 }
 

@@ -28,6 +28,8 @@ pub mod report;
 mod serve;
 mod server;
 pub mod settings;
+mod sweep;
+mod trees;
 
 pub use artifact_store::{ArtifactStore, DirectoryStore, LogDay};
 pub use authentication::token_hash;
@@ -39,3 +41,4 @@ pub use operations::create_token::create_token;
 pub use serve::serve_http;
 pub use server::{Server, ServerParts};
 pub use settings::{ConnectionSettings, ServerSettings};
+pub use sweep::sweep_artifacts;

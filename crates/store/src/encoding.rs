@@ -7,7 +7,7 @@ use std::fmt::Display;
 use jobyard_model::lifecycle::Policy;
 use jobyard_model::retry::{Budgets, FailReason, MAX_DELAY_MS};
 use jobyard_model::settings::EXCLUSIVE_PAUSE_MS;
-use jobyard_model::{AttemptEnd, ExitFacts, JobSpec, Shape, Timestamp, Usage};
+use jobyard_model::{ArtifactHash, AttemptEnd, ExitFacts, JobSpec, Shape, Timestamp, Usage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -57,6 +57,15 @@ pub(crate) fn clean_end(end: AttemptEnd) -> AttemptEnd {
         AttemptEnd::NotStarted { why } => AttemptEnd::NotStarted { why: clean(&why) },
         AttemptEnd::Silent => AttemptEnd::Silent,
     }
+}
+
+/// An artifact's hash from a column.
+///
+/// # Errors
+/// [`StoreError::Inconsistent`] when it has another length.
+pub(crate) fn hash_column(table: &'static str, bytes: &[u8]) -> Result<ArtifactHash, StoreError> {
+    let bytes: [u8; 32] = bytes.try_into().map_err(|_| inconsistent(table, "a row", "no SHA-256"))?;
+    Ok(ArtifactHash(bytes))
 }
 
 /// A value of ours as JSON text.

@@ -14,7 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use jobyard_model::{JobId, LeaseId, LeaseSettings, NodeId, SessionId, Timestamp};
+use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, SessionId, Timestamp};
 
 use crate::rows::{AttemptRow, EndRow, EventRow, HistoryRow, JobRow};
 use crate::wake::Wakes;
@@ -82,6 +82,8 @@ pub(crate) struct Writes {
     pub(crate) inserted_attempts: Vec<AttemptRow>,
     /// `attempt`: the history.
     pub(crate) history: Vec<HistoryRow>,
+    /// `job_artifact`: the outputs of attempts that ended.
+    pub(crate) outputs: Vec<(ArtifactHash, JobId)>,
     /// `job_end`: rounds (job, round) that are no longer `current`. Before the inserts into `job_end`.
     pub(crate) reopened: Vec<(JobId, i32)>,
     /// `job_end`: rounds that are over, inserted as `current`.

@@ -7,6 +7,7 @@
 //! job, then attempt, ascending id; whoever goes another way skips locked rows. An acknowledged call is durable.
 //! Lease time is the datastore's clock (PostgreSQL's, or the clock handed to the SQLite store).
 
+pub mod artifacts;
 pub mod audit;
 mod encoding;
 pub mod error;
@@ -31,6 +32,7 @@ use jobyard_model::node::NodeGate;
 use jobyard_model::{ArtifactHash, JobId, LeaseSettings, NodeId, NodeState, SessionId, Timestamp};
 use tokio::sync::watch;
 
+pub use artifacts::{ArtifactCutoffs, LeftoverArtifact, NewTree, Retired, TreeRecord};
 pub use audit::{Actor, AuditRecord};
 pub use error::{StoreError, SubmitError};
 pub use events::{EventCursor, EventFilter, EventPage, EventRecord};
@@ -97,11 +99,26 @@ pub trait Store: Send + Sync + 'static {
     /// The size of a known artifact.
     async fn artifact(&self, hash: ArtifactHash) -> Result<Option<u64>, StoreError>;
 
-    /// The executable that the live attempt with this lease may fetch; `None` for any other lease.
-    async fn artifact_of_lease(
+    /// The sizes of artifacts, in order; `None` for those that are not known. Notes that somebody wants to use them.
+    async fn artifact_sizes(&self, hashes: Vec<ArtifactHash>) -> Result<Vec<Option<u64>>, StoreError>;
+
+    /// Notes a tree, its manifest being an artifact too, and frees the jobs that waited for it. `false`: not all of
+    /// its artifacts are known, and nothing is noted.
+    async fn add_tree(&self, tree: NewTree, by: &Actor) -> Result<bool, StoreError>;
+
+    /// A known tree.
+    async fn tree(&self, hash: ArtifactHash) -> Result<Option<TreeRecord>, StoreError>;
+
+    /// Whether there is a live attempt with this lease.
+    async fn lease_is_live(&self, lease_id: jobyard_model::LeaseId) -> Result<bool, StoreError>;
+
+    /// Whether there is a live attempt with this lease that needs this artifact: its executable, its input, or a file of
+    /// the tree that is its input.
+    async fn lease_may_fetch(
         &self,
         lease_id: jobyard_model::LeaseId,
-    ) -> Result<Option<ArtifactHash>, StoreError>;
+        hash: ArtifactHash,
+    ) -> Result<bool, StoreError>;
 
     // Nodes and pools.
 
@@ -159,6 +176,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// Removes what is older than the cut-offs, a bounded batch at a time.
     async fn remove_old(&self, cutoffs: Cutoffs, limit: u32) -> Result<Removed, StoreError>;
+
+    /// Finds artifacts that no job and no tree has needed for long and dooms them; removes those that were doomed long
+    /// ago and still aren't needed, a bounded batch at a time. A job that is submitted meanwhile finds them, or waits for
+    /// an upload.
+    async fn retire_artifacts(&self, cutoffs: ArtifactCutoffs, limit: u32) -> Result<Retired, StoreError>;
+
+    /// Artifacts whose bytes are to be removed, oldest first.
+    async fn leftover_artifacts(&self, limit: u32) -> Result<Vec<LeftoverArtifact>, StoreError>;
+
+    /// The bytes are gone, or belong to a new upload.
+    async fn forget_leftover(&self, hash: ArtifactHash) -> Result<(), StoreError>;
 
     // The report door's.
 

@@ -22,6 +22,8 @@ pub enum Report {
     Accepted,
     /// The task process exists. Implies `Accepted`.
     Started,
+    /// The task process ended, and its outputs are going up. Implies `Started`, and gives back what it reserved.
+    Finishing,
     /// It lives.
     Renewed,
     /// It is over.

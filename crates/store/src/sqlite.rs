@@ -6,6 +6,7 @@
 //! Invariant: while a [`SqliteStore`] is open no other process has the database open through us, and an answer means
 //! that its commit is on the disk.
 
+mod artifact_use;
 mod artifacts;
 mod audit;
 mod connection;

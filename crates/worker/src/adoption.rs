@@ -11,9 +11,10 @@ use jobyard_handoff::{AttemptDirectory, ExecPlan};
 use jobyard_model::{AttemptEnd, LeaseId};
 use jobyard_runtime::remove_tree;
 
+use crate::artifacts::Item;
 use crate::error::{StartError, failed};
 use crate::facts::end_of;
-use crate::keeper::{self, Found, clear_away};
+use crate::keeper::{self, Found, clear_away, is_good};
 use crate::launch::{AttemptRef, Kept};
 use crate::node::Node;
 use crate::places::attempt_of_log;
@@ -99,7 +100,7 @@ impl LeftBehind {
             tracing::error!(%lease_id, slot, "two attempt directories of one lease or slot");
             return Rest::Something;
         };
-        let artifact = kept.artifact.map(|hash| node.artifacts.hold(hash));
+        let artifact = kept.artifact.map(|hash| node.artifacts.hold(Item::program(hash)));
         self.adopted.push((Found { attempt, plan, directory, artifact }, place));
         Rest::Nothing
     }
@@ -109,7 +110,7 @@ impl LeftBehind {
         if let (Some(attempt), Ok(Some(record))) = (attempt, directory.exit_record())
             && !self.outcomes.iter().any(|(known, _)| *known == attempt)
         {
-            self.outcomes.push((attempt, end_of(&record)));
+            self.outcomes.push((attempt, end_after_boot(plan.scratch.as_deref(), end_of(&record))));
         }
         // Its log is delivered like any other without an attempt.
         let removed = jobyard_runtime::cleanup(plan).and_then(|()| directory.remove());
@@ -138,6 +139,21 @@ impl LeftBehind {
             node.spawn_keeper(keeper::adopted(Arc::clone(node), found, place));
         }
         tokio::task::spawn_blocking(move || rubbish.iter().for_each(|path| remove_rubbish(path)));
+    }
+}
+
+/// A good end whose outputs were still to be sent when the machine went down is not told: they are gone, or of a boot
+/// that nobody vouches for.
+fn end_after_boot(scratch: Option<&Path>, end: AttemptEnd) -> AttemptEnd {
+    let is_empty = |scratch: &Path| {
+        let entries = fs::read_dir(scratch.join("output"));
+        entries.is_ok_and(|mut entries| entries.next().is_none())
+    };
+    match &end {
+        AttemptEnd::Exited(facts) if is_good(facts) && !scratch.is_some_and(is_empty) => {
+            AttemptEnd::Vanished { why: "the machine went down before its outputs were sent".to_owned() }
+        }
+        _ => end,
     }
 }
 
@@ -182,5 +198,26 @@ fn rest_of(directory: &AttemptDirectory, removed: io::Result<()>) -> Rest {
 fn remove_rubbish(path: &Path) {
     if let Err(error) = remove_tree(path) {
         tracing::warn!(path = %path.display(), error = &error as &dyn std::error::Error, "rubbish stays");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jobyard_model::{Exit, Timestamp};
+
+    use super::*;
+    use crate::facts::launch_fault;
+
+    #[test]
+    fn a_good_end_of_another_boot_is_told_only_when_no_outputs_are_lost_with_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let end = |code| launch_fault(Exit::Code(code), String::new(), Timestamp(1));
+        let is_told = |code| end_after_boot(Some(scratch.path()), end(code)) == end(code);
+        assert!(!is_told(0), "nobody knows what was there");
+        fs::create_dir(scratch.path().join("output")).unwrap();
+        assert!(is_told(0));
+        fs::write(scratch.path().join("output/x"), "x").unwrap();
+        assert!(!is_told(0));
+        assert!(is_told(3));
     }
 }

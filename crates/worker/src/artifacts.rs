@@ -1,12 +1,15 @@
-//! The node's cache of executables: fetched once by the right of a lease, checked while they come, read-only.
+//! The node's cache of executables and of files of inputs: fetched once by the right of a lease, checked while they
+//! come, read-only.
 //!
 //! Invariant: a file under its hash's name holds the bytes of that hash, and stays while an attempt holds it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,28 +25,72 @@ use tokio::time::{Instant, sleep};
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Why an executable is not there.
+/// Making room leaves a tenth of the limit free, so that a full cache isn't searched for every file.
+const KEPT_TENTHS: u64 = 9;
+
+/// Why an artifact is not there.
 #[derive(Debug, Error)]
 pub(crate) enum FetchError {
     /// The artifact store doesn't have it, or the lease doesn't give the right to it.
-    #[error("the executable can't be fetched: {0}")]
+    #[error("can't be fetched: {0}")]
     Refused(String),
     /// The report door did not give it in time.
-    #[error("the executable could not be fetched in time")]
+    #[error("could not be fetched in time")]
     Door(#[source] DoorError),
     /// What came is something else, again and again.
-    #[error("the executable that came has the hash {found}")]
+    #[error("can't be fetched: what came has the hash {found}")]
     Mismatch { found: ArtifactHash },
     /// The node could not keep it.
-    #[error("the executable could not be kept on the node")]
+    #[error("could not be kept on the node")]
     Disk(#[source] io::Error),
+}
+
+/// An artifact as it lies in the cache. One that is needed both ways lies there twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Item {
+    pub(crate) hash: ArtifactHash,
+    pub(crate) is_program: bool,
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_program { "" } else { DATA };
+        write!(formatter, "{}{kind}", self.hash)
+    }
+}
+
+/// What the names of files that are no programs end in.
+const DATA: &str = "-data";
+
+impl Item {
+    pub(crate) fn program(hash: ArtifactHash) -> Self {
+        Self { hash, is_program: true }
+    }
+
+    pub(crate) fn data(hash: ArtifactHash) -> Self {
+        Self { hash, is_program: false }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        match name.strip_suffix(DATA) {
+            Some(hash) => hash.parse().ok().map(Self::data),
+            None => name.parse().ok().map(Self::program),
+        }
+    }
+
+    /// Of its file; nobody may write to it.
+    pub(crate) fn permissions(self) -> u32 {
+        if self.is_program { 0o555 } else { 0o444 }
+    }
 }
 
 pub(crate) struct ArtifactCache {
     directory: PathBuf,
     limit_bytes: u64,
     door: Arc<dyn ReportDoor>,
-    holds: Mutex<HashMap<ArtifactHash, Held>>,
+    holds: Mutex<HashMap<Item, Held>>,
+    /// What all files have together, as far as is known.
+    used_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -53,19 +100,19 @@ struct Held {
     fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// Keeps an executable in the cache, there or on its way.
+/// Keeps an artifact in the cache, there or on its way.
 pub(crate) struct Hold {
     cache: Arc<ArtifactCache>,
-    pub(crate) hash: ArtifactHash,
+    pub(crate) item: Item,
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
         let mut holds = self.cache.holds();
-        if let Some(held) = holds.get_mut(&self.hash) {
+        if let Some(held) = holds.get_mut(&self.item) {
             held.count -= 1;
             if held.count == 0 {
-                holds.remove(&self.hash);
+                holds.remove(&self.item);
             }
         }
     }
@@ -78,31 +125,35 @@ impl ArtifactCache {
         limit_bytes: u64,
         door: Arc<dyn ReportDoor>,
     ) -> io::Result<Arc<Self>> {
+        let mut used_bytes = 0;
         for entry in fs::read_dir(&directory)? {
-            let path = entry?.path();
-            if path.extension().is_some() {
-                fs::remove_file(path)?;
+            let entry = entry?;
+            if entry.path().extension().is_some() {
+                fs::remove_file(entry.path())?;
+            } else {
+                used_bytes += entry.metadata()?.len();
             }
         }
-        Ok(Arc::new(Self { directory, limit_bytes, door, holds: Mutex::default() }))
+        let used_bytes = AtomicU64::new(used_bytes);
+        Ok(Arc::new(Self { directory, limit_bytes, door, holds: Mutex::default(), used_bytes }))
     }
 
-    fn holds(&self) -> MutexGuard<'_, HashMap<ArtifactHash, Held>> {
+    fn holds(&self) -> MutexGuard<'_, HashMap<Item, Held>> {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn hold(self: &Arc<Self>, hash: ArtifactHash) -> Hold {
-        self.holds().entry(hash).or_default().count += 1;
-        Hold { cache: Arc::clone(self), hash }
+    pub(crate) fn hold(self: &Arc<Self>, item: Item) -> Hold {
+        self.holds().entry(item).or_default().count += 1;
+        Hold { cache: Arc::clone(self), item }
     }
 
-    pub(crate) fn path(&self, hash: ArtifactHash) -> PathBuf {
-        self.directory.join(hash.to_string())
+    pub(crate) fn path(&self, item: Item) -> PathBuf {
+        self.directory.join(item.to_string())
     }
 
     /// Whether it is there. Notes that it is used.
-    pub(crate) fn has(&self, hash: ArtifactHash) -> bool {
-        let used = OpenOptions::new().read(true).open(self.path(hash));
+    pub(crate) fn has(&self, item: Item) -> bool {
+        let used = OpenOptions::new().read(true).open(self.path(item));
         // A time that can't be set only makes it look older than it is.
         used.is_ok_and(|file| {
             let _ = rustix::fs::futimens(&file, &now_times());
@@ -117,18 +168,18 @@ impl ArtifactCache {
         lease_id: LeaseId,
         patience: Duration,
     ) -> Result<(), FetchError> {
-        let fetching =
-            self.holds().get(&hold.hash).map(|held| Arc::clone(&held.fetching)).unwrap_or_default();
+        let item = hold.item;
+        let fetching = self.holds().get(&item).map(|held| Arc::clone(&held.fetching)).unwrap_or_default();
         let _alone = fetching.lock().await;
         let give_up_at = Instant::now() + patience;
         let mut pause = FIRST_PAUSE;
-        while !self.has(hold.hash) {
-            match self.fetch_once(hold.hash, lease_id).await {
-                Ok(()) => self.make_room().map_err(FetchError::Disk)?,
+        while !self.has(item) {
+            match self.fetch_once(item, lease_id).await {
+                Ok(bytes) => self.count(bytes).map_err(FetchError::Disk)?,
                 Err(error @ (FetchError::Refused(_) | FetchError::Disk(_))) => return Err(error),
                 Err(error) if Instant::now() + pause > give_up_at => return Err(error),
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, hash = %hold.hash, "fetching again");
+                    tracing::warn!(error = &error as &dyn std::error::Error, %item, "fetching again");
                     sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -137,32 +188,44 @@ impl ArtifactCache {
         Ok(())
     }
 
-    async fn fetch_once(&self, hash: ArtifactHash, lease_id: LeaseId) -> Result<(), FetchError> {
+    /// How many bytes came.
+    async fn fetch_once(&self, item: Item, lease_id: LeaseId) -> Result<u64, FetchError> {
         let request = proto::FetchArtifactRequest {
             lease_id: convert::id_bytes(lease_id.0),
-            sha256: bytes::Bytes::copy_from_slice(&hash.0),
+            sha256: bytes::Bytes::copy_from_slice(&item.hash.0),
         };
         let mut chunks = self.door.fetch_artifact(request).await.map_err(of_door)?;
-        let mut draft = Draft::begin(self.path(hash)).map_err(FetchError::Disk)?;
+        let path = self.path(item);
+        let mut draft = blocking(move || Draft::begin(path)).await?;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(of_door)?;
             draft = blocking(move || draft.with(&chunk)).await?;
         }
-        blocking(move || draft.finish()).await?.map_or(Ok(()), |found| Err(FetchError::Mismatch { found }))
+        match blocking(move || draft.finish(item)).await? {
+            Finished::Kept { bytes } => Ok(bytes),
+            Finished::Other { found } => Err(FetchError::Mismatch { found }),
+        }
     }
 
-    /// Removes what was used longest ago and is not held until the rest is within the limit.
+    fn count(&self, bytes: u64) -> io::Result<()> {
+        let before = self.used_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes > self.limit_bytes { self.make_room() } else { Ok(()) }
+    }
+
+    /// Removes what was used longest ago and is not held until the rest is well within the limit.
     fn make_room(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
-            let metadata = entry.metadata()?;
-            files.push((metadata.modified()?, metadata.len(), entry.path()));
+            // Drafts come and go meanwhile.
+            if let Ok(metadata) = entry.metadata() {
+                files.push((metadata.modified()?, metadata.len(), entry.path()));
+            }
         }
         files.sort();
         let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
         for (_, bytes, path) in files {
-            if total <= self.limit_bytes {
+            if total <= self.limit_bytes / 10 * KEPT_TENTHS {
                 break;
             }
             if !self.is_held(&path) {
@@ -170,13 +233,14 @@ impl ArtifactCache {
                 total -= bytes;
             }
         }
+        self.used_bytes.store(total, Ordering::Relaxed);
         Ok(())
     }
 
     /// Drafts are held by those who write them.
     fn is_held(&self, path: &Path) -> bool {
-        let hash = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
-        hash.is_none_or(|hash| self.holds().contains_key(&hash))
+        let item = path.file_name().and_then(|name| name.to_str()).and_then(Item::of_name);
+        item.is_none_or(|item| self.holds().contains_key(&item))
     }
 }
 
@@ -187,7 +251,7 @@ fn of_door(error: DoorError) -> FetchError {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, FetchError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -209,6 +273,17 @@ struct Draft {
     draft: PathBuf,
     file: fs::File,
     hash: Sha256,
+    bytes: u64,
+}
+
+enum Finished {
+    Kept {
+        bytes: u64,
+    },
+    /// It is something else, and gone again.
+    Other {
+        found: ArtifactHash,
+    },
 }
 
 impl Draft {
@@ -216,27 +291,27 @@ impl Draft {
         let draft = path.with_extension("part");
         absent_is_fine(fs::remove_file(&draft))?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        Ok(Self { path, draft, file, hash: Sha256::new() })
+        Ok(Self { path, draft, file, hash: Sha256::new(), bytes: 0 })
     }
 
     fn with(mut self, bytes: &[u8]) -> io::Result<Self> {
         self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
         self.file.write_all(bytes)?;
         Ok(self)
     }
 
-    /// `Some`: it is something else, and gone again.
-    fn finish(self) -> io::Result<Option<ArtifactHash>> {
-        let Self { path, draft, file, hash } = self;
+    fn finish(self, item: Item) -> io::Result<Finished> {
+        let Self { path, draft, file, hash, bytes } = self;
         let found = ArtifactHash(hash.finalize().into());
-        if path.file_name().is_none_or(|name| name.to_string_lossy() != found.to_string()) {
+        if found != item.hash {
             fs::remove_file(draft)?;
-            return Ok(Some(found));
+            return Ok(Finished::Other { found });
         }
-        file.set_permissions(fs::Permissions::from_mode(0o555))?;
+        file.set_permissions(fs::Permissions::from_mode(item.permissions()))?;
         // Closed before it has its name: what is open for writing can't be executed.
         drop(file);
         fs::rename(draft, path)?;
-        Ok(None)
+        Ok(Finished::Kept { bytes })
     }
 }

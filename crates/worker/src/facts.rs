@@ -1,7 +1,7 @@
 //! What a sidecar recorded, in the words of the report door.
 
 use jobyard_handoff::{self as handoff, ExitRecord, FaultClass, TaskExit};
-use jobyard_model::{AttemptEnd, EndedBy, Exit, ExitFacts, Timestamp, Usage};
+use jobyard_model::{AttemptEnd, EndedBy, Exit, ExitFacts, Outputs, Timestamp, Usage};
 
 /// The end that a record tells of.
 pub(crate) fn end_of(record: &ExitRecord) -> AttemptEnd {
@@ -32,6 +32,7 @@ pub(crate) fn end_of(record: &ExitRecord) -> AttemptEnd {
             peak_memory_bytes: record.usage.peak_memory_bytes,
             limits: record.limits.clone(),
         },
+        outputs: Outputs::None,
     })
 }
 
@@ -44,6 +45,7 @@ pub(crate) fn launch_fault(exit: Exit, message: String, now: Timestamp) -> Attem
         started_at: None,
         ended_at: now,
         usage: Usage { limits: "none".to_owned(), ..Usage::default() },
+        outputs: Outputs::None,
     })
 }
 

@@ -54,6 +54,8 @@ pub(crate) enum Executable {
 pub(crate) struct Order {
     pub(crate) attempt: AttemptRef,
     pub(crate) executable: Executable,
+    /// A tree or a single artifact, to be staged.
+    pub(crate) input: Option<ArtifactHash>,
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) resources: Resources,
@@ -83,6 +85,10 @@ impl Order {
         } else {
             Executable::Command
         };
+        let input = match launch.input.is_empty() {
+            true => None,
+            false => Some(convert::artifact_hash(&launch.input)?),
+        };
         let mut environment: Vec<_> =
             launch.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         // The same job looks the same at each attempt.
@@ -97,6 +103,7 @@ impl Order {
                 lease_id: convert::lease_id(&launch.lease_id)?,
             },
             executable,
+            input,
             command: launch.command.into_iter().map(Into::into).collect(),
             environment,
             resources: Resources { cpu_milli: launch.cpu_milli, memory_bytes: launch.memory_bytes },

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::artifacts::ArtifactCache;
+use crate::artifacts::{ArtifactCache, Item};
 use crate::identity::Identity;
 use crate::launch::{Executable, Order};
 use crate::places::Places;
@@ -94,12 +94,13 @@ impl Node {
         let artifact;
         let program = match &order.executable {
             Executable::Artifact(hash) => {
-                artifact = self.artifacts.path(*hash);
+                artifact = self.artifacts.path(Item::program(*hash));
                 Program::Artifact(&artifact)
             }
             Executable::File(path) => Program::Artifact(path),
             Executable::Command => Program::FromArguments,
         };
+        let input = order.input.map(|_| self.places.input(slot));
         self.runtime.prepare(&PrepareRequest {
             identity: order.attempt.identity(),
             name: &slot.to_string(),
@@ -107,7 +108,7 @@ impl Node {
             arguments: &order.command,
             environment: &order.environment,
             directory: None,
-            input: None,
+            input: input.as_deref(),
             scratch: &self.places.scratch(slot),
             user: self.users.map(|users| users.in_slot(slot)),
             resources: jobyard_runtime::Resources {

@@ -30,7 +30,7 @@ pub(crate) struct Places {
     pub(crate) spool: PathBuf,
     /// Private directories of attempts, named by slot; rubbish has other names.
     pub(crate) work: PathBuf,
-    /// Executables, named by hash.
+    /// Executables and files of inputs, named by hash.
     pub(crate) artifacts: PathBuf,
     /// Directories of ours outside those that were named to us: removed when nothing is left on the node.
     pub(crate) borrowed: Vec<PathBuf>,
@@ -75,6 +75,11 @@ impl Places {
     /// The private directory of the attempt in this slot.
     pub(crate) fn scratch(&self, slot: u32) -> PathBuf {
         self.work.join(slot.to_string())
+    }
+
+    /// Where the attempt in this slot finds its input, when it has one.
+    pub(crate) fn input(&self, slot: u32) -> PathBuf {
+        self.scratch(slot).join("input")
     }
 
     /// Removes the private directories that are kept for the next attempts.

@@ -67,6 +67,7 @@ fn order() -> Order {
     Order {
         attempt: AttemptRef { job_id: JobId(Uuid::nil()), number: 0, lease_id: LeaseId(Uuid::nil()) },
         executable: Executable::Command,
+        input: None,
         command: vec![OsString::from("/bin/true")],
         environment: Vec::new(),
         resources: Resources::DEFAULT,

@@ -61,6 +61,8 @@ pub struct WorkerTimes {
     pub orphan_limit_ms: u64,
     /// What a stopping worker may take to say what it has in hand.
     pub hand_over_ms: u64,
+    /// What outputs may take to go up; after that it is the platform's failure.
+    pub upload_ms: u64,
 }
 
 impl Default for WorkerTimes {
@@ -72,6 +74,7 @@ impl Default for WorkerTimes {
             lease_margin_ms: 10_000,
             orphan_limit_ms: 24 * 3_600_000,
             hand_over_ms: 5_000,
+            upload_ms: 10 * 60_000,
         }
     }
 }

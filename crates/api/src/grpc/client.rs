@@ -1,12 +1,14 @@
 //! The doors as calls over a socket.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 use tonic::codegen::http::Uri;
 use tonic::{Code, Response, Status, Streaming};
@@ -134,6 +136,70 @@ impl ReportDoor for ReportDoorClient {
         let chunks = self.noted(answered(address, calls.fetch_artifact(request)).await)?;
         Ok(chunks_of(chunks, address.name()))
     }
+
+    async fn missing_artifacts(
+        &self,
+        request: proto::MissingArtifactsRequest,
+    ) -> Result<proto::MissingArtifactsReply, DoorError> {
+        let (address, mut calls) = self.calls().await?;
+        self.noted(answered(address, calls.missing_artifacts(request)).await)
+    }
+
+    async fn store_artifact(
+        &self,
+        request: proto::StoreArtifactRequest,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        let (address, mut calls) = self.calls().await?;
+        let progress = Arc::new(Progress::default());
+        let call = calls.store_artifact(outgoing(request, data, Arc::clone(&progress)));
+        tokio::pin!(call);
+        let mut seen = 0;
+        let answer = loop {
+            if let Ok(answer) = timeout(CHUNK_DEADLINE, &mut call).await {
+                break answer.map(|_| ()).map_err(|status| error_of(&status, address.name()));
+            }
+            let now = progress.pieces.load(Ordering::Relaxed);
+            if now == seen {
+                address.let_go().await;
+                let why = format!("no bytes were taken in {} s", CHUNK_DEADLINE.as_secs());
+                break Err(DoorError::Unknown { address: address.name(), why });
+            }
+            seen = now;
+        };
+        // An artifact that could not be read to its end was cut off: what the server said of the rest says nothing.
+        match progress.broken.get() {
+            Some(why) => Err(DoorError::Unknown { address: address.name(), why: why.clone() }),
+            None => self.noted(answer),
+        }
+    }
+}
+
+/// How far an artifact on its way out is.
+#[derive(Default)]
+struct Progress {
+    pieces: AtomicUsize,
+    broken: OnceLock<String>,
+}
+
+/// The first message names the artifact, the others carry its bytes.
+fn outgoing(
+    request: proto::StoreArtifactRequest,
+    data: BoxStream<'static, io::Result<Bytes>>,
+    progress: Arc<Progress>,
+) -> impl Stream<Item = proto::StoreArtifactRequest> + Send + 'static {
+    let first = proto::StoreArtifactRequest { data: Bytes::new(), ..request };
+    let pieces = data.scan((), move |(), piece| {
+        progress.pieces.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(match piece {
+            Ok(data) => Some(proto::StoreArtifactRequest { data, ..Default::default() }),
+            Err(error) => {
+                let _ = progress.broken.set(error.to_string());
+                None
+            }
+        })
+    });
+    futures_util::stream::iter([first]).chain(pieces)
 }
 
 /// The answer, within the deadline. From here on, an error leaves the call's fate open unless the other side gave a

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use jobyard_model::node::NodeRegistration;
 use jobyard_model::{
-    ArtifactHash, AttemptEnd, EndedBy, Exit, ExitFacts, Intent, JobId, LeaseId, NodeId, Resources, Runtime,
-    SessionId, Timestamp, Usage,
+    ArtifactHash, AttemptEnd, EndedBy, Exit, ExitFacts, Intent, JobId, LeaseId, NodeId, Outputs, Resources,
+    Runtime, SessionId, Timestamp, Usage,
 };
 use thiserror::Error;
 use uuid::Uuid;
 
 use crate::proto;
+use crate::proto::exit_facts::Outputs as WireOutputs;
 
 /// A message that does not say what it should.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -108,6 +109,8 @@ pub enum Said {
     Accepted,
     /// The task process exists.
     Started,
+    /// The task process ended, and its outputs are going up.
+    Finishing,
     /// It lives.
     Renewed,
     /// It is over.
@@ -120,6 +123,7 @@ impl From<&AttemptReport> for proto::Report {
         let what = match &report.what {
             Said::Accepted => What::Accepted(proto::Accepted {}),
             Said::Started => What::Started(proto::Started {}),
+            Said::Finishing => What::Finishing(proto::Finishing {}),
             Said::Renewed => What::Renewed(proto::Renewed {}),
             Said::Ended(AttemptEnd::Exited(facts)) => What::Exited(facts.into()),
             Said::Ended(AttemptEnd::Vanished { why }) => What::Vanished(proto::Vanished { why: why.clone() }),
@@ -146,6 +150,7 @@ impl TryFrom<&proto::Report> for AttemptReport {
         let what = match report.what.as_ref().ok_or(ConvertError::Missing("what"))? {
             What::Accepted(_) => Said::Accepted,
             What::Started(_) => Said::Started,
+            What::Finishing(_) => Said::Finishing,
             What::Renewed(_) => Said::Renewed,
             What::Exited(facts) => Said::Ended(AttemptEnd::Exited(facts.try_into()?)),
             What::Vanished(vanished) => Said::Ended(AttemptEnd::Vanished { why: vanished.why.clone() }),
@@ -181,6 +186,12 @@ impl From<&ExitFacts> for proto::ExitFacts {
             cpu_system_ms: facts.usage.cpu_system_ms,
             peak_memory_bytes: facts.usage.peak_memory_bytes,
             limits: facts.usage.limits.clone(),
+            outputs: match facts.outputs {
+                Outputs::None => None,
+                Outputs::Kept(hash) => Some(WireOutputs::OutputsKept(hash.0.to_vec().into())),
+                Outputs::Refused => Some(WireOutputs::OutputsRefused(true)),
+                Outputs::Late => Some(WireOutputs::OutputsRefused(false)),
+            },
         }
     }
 }
@@ -208,6 +219,12 @@ impl TryFrom<&proto::ExitFacts> for ExitFacts {
                 cpu_system_ms: facts.cpu_system_ms,
                 peak_memory_bytes: facts.peak_memory_bytes,
                 limits: facts.limits.clone(),
+            },
+            outputs: match &facts.outputs {
+                None => Outputs::None,
+                Some(WireOutputs::OutputsKept(hash)) => Outputs::Kept(artifact_hash(hash)?),
+                Some(WireOutputs::OutputsRefused(true)) => Outputs::Refused,
+                Some(WireOutputs::OutputsRefused(false)) => Outputs::Late,
             },
         })
     }
@@ -302,7 +319,8 @@ mod tests {
     fn facts(exit: Exit, ended_by: EndedBy) -> ExitFacts {
         let usage = Usage { wall_ms: 1, cpu_user_ms: 2, limits: "none".to_owned(), ..Usage::default() };
         let (started_at, ended_at) = (Some(Timestamp(5)), Timestamp(9));
-        ExitFacts { ended_by, exit, message: "m".to_owned(), started_at, ended_at, usage }
+        let outputs = Outputs::None;
+        ExitFacts { ended_by, exit, message: "m".to_owned(), started_at, ended_at, usage, outputs }
     }
 
     #[test]
@@ -310,6 +328,7 @@ mod tests {
         let mut said = vec![
             Said::Accepted,
             Said::Started,
+            Said::Finishing,
             Said::Renewed,
             Said::Ended(AttemptEnd::Vanished { why: "v".to_owned() }),
             Said::Ended(AttemptEnd::NotStarted { why: "n".to_owned() }),
@@ -318,6 +337,10 @@ mod tests {
             for ended_by in EndedBy::ALL {
                 said.push(Said::Ended(AttemptEnd::Exited(facts(exit, ended_by))));
             }
+        }
+        for outputs in [Outputs::Kept(ArtifactHash([7; 32])), Outputs::Refused, Outputs::Late] {
+            let facts = ExitFacts { outputs, ..facts(Exit::Code(0), EndedBy::Itself) };
+            said.push(Said::Ended(AttemptEnd::Exited(facts)));
         }
         for said in said {
             let report = report(said);

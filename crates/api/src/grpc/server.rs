@@ -8,7 +8,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
-use tonic::{Request, Response, Status, async_trait};
+use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use super::{KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, MAX_MESSAGE_BYTES, socket};
 use crate::doors::{DoorError, ReportDoor, WorkerDoor};
@@ -113,6 +113,27 @@ impl proto::report_door_server::ReportDoor for Served<dyn ReportDoor> {
         let chunks = self.0.fetch_artifact(request.into_inner()).await.map_err(status_of)?;
         let chunks = chunks.map(|chunk| chunk.map(|data| proto::ArtifactChunk { data }).map_err(status_of));
         Ok(Response::new(chunks.boxed()))
+    }
+
+    async fn missing_artifacts(
+        &self,
+        request: Request<proto::MissingArtifactsRequest>,
+    ) -> Result<Response<proto::MissingArtifactsReply>, Status> {
+        self.0.missing_artifacts(request.into_inner()).await.map(Response::new).map_err(status_of)
+    }
+
+    async fn store_artifact(
+        &self,
+        request: Request<Streaming<proto::StoreArtifactRequest>>,
+    ) -> Result<Response<proto::StoreArtifactReply>, Status> {
+        let mut messages = request.into_inner();
+        let first = messages.message().await?.ok_or_else(|| Status::invalid_argument("it names nothing"))?;
+        let data = messages.map(|message| match message {
+            Ok(message) => Ok(message.data),
+            Err(status) => Err(io::Error::other(status)),
+        });
+        self.0.store_artifact(first, data.boxed()).await.map_err(status_of)?;
+        Ok(Response::new(proto::StoreArtifactReply {}))
     }
 }
 

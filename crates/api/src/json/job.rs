@@ -36,6 +36,9 @@ pub struct Job {
     /// The environment of its task process; absent for those who don't act for its owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
+    /// What is staged for each attempt.
+    #[serde(default)]
+    pub input_path: Option<String>,
     /// When it was accepted.
     pub created_time: Time,
     /// When the first attempt of the newest round was `running`.
@@ -125,6 +128,10 @@ pub struct JobResult {
     pub signal: Option<i32>,
     /// Why, in plain words; empty when there is nothing to say.
     pub message: String,
+    /// `sha256:<hex>`: the tree of what it left in `JOBYARD_OUTPUT`; absent when it left nothing, did not succeed, and
+    /// for those who don't act for its owner.
+    #[serde(default)]
+    pub output: Option<String>,
     /// What it used; absent when nobody measured.
     pub usage: Option<Usage>,
 }

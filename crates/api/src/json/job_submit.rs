@@ -96,6 +96,11 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 200)]
     pub idempotency_key: Option<String>,
+    /// `sha256:<hex>`: a tree, staged read-only as the folder `JOBYARD_INPUT`, or an artifact, which lies in that folder
+    /// as `artifact`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    pub input_path: Option<String>,
 }
 
 /// What a job asks for.

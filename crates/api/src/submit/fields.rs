@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jobyard_model::{IoClass, JobKind, Runtime};
+use jobyard_model::{InputPath, IoClass, JobKind, Runtime};
 
 use super::limits::{
     BACKOFF, CPU, EXIT_CODE, MAX_ARGUMENTS, MAX_ENV_ENTRIES, MAX_LABELS, MAX_RETRIES, MEMORY, PRIORITY,
@@ -17,9 +17,8 @@ use crate::strict::{self, Amount, FaultCode, Faults, Object, Pointer, Range, Tre
 pub(super) const STOP_GRACE_DEFAULT_MS: u64 = 10_000;
 
 /// Fields that are in the contract and not built yet.
-const LATER: [(&str, &str); 3] = [
+const LATER: [(&str, &str); 2] = [
     ("secret_env", "secrets are not available yet"),
-    ("input_path", "input folders are not available yet; `binary_url` takes one file"),
     ("output_path", "output folders are not available yet; print what you need to the log"),
 ];
 
@@ -57,6 +56,7 @@ pub(super) fn read_job(
         labels: fields.labels("labels"),
         origin: fields.origin(),
         idempotency_key: fields.name("idempotency_key"),
+        input_path: fields.input_path(),
     };
     fields.later();
     fields.object.finish(fields.faults);
@@ -245,6 +245,18 @@ impl<'t, 'p> Fields<'t, 'p, '_> {
         };
         if let Some((code, detail)) = fault {
             self.faults.add(&at, code, detail);
+        }
+        Some(text.to_owned())
+    }
+
+    fn input_path(&mut self) -> Option<String> {
+        let (text, at) = self.text("input_path")?;
+        if text.starts_with("s3://") {
+            let detail = "s3:// is not available yet; push the folder or file and give `sha256:<hash>`";
+            self.faults.add(&at, FaultCode::NotAvailableYet, detail);
+        } else if text.parse::<InputPath>().is_err() {
+            let detail = "expected `sha256:` and the 64 lower-case hex digits of a tree's or artifact's hash";
+            self.faults.add(&at, FaultCode::Invalid, detail);
         }
         Some(text.to_owned())
     }

@@ -4,6 +4,7 @@ use jobyard_client::Client;
 use jobyard_client::json::Job;
 use serde_json::Value;
 
+use super::artifact;
 use crate::arguments::SubmitArguments;
 use crate::error::CommandError;
 use crate::exit;
@@ -32,13 +33,20 @@ pub(super) async fn run(client: &Client, arguments: &SubmitArguments) -> Result<
 
 /// Uploads what has to go up, and submits. Tells the server's warnings.
 pub(super) async fn submit(client: &Client, draft: Draft) -> Result<Job, CommandError> {
-    let Draft { mut document, upload } = draft;
+    let Draft { mut document, upload, input } = draft;
     if let Some(program) = upload {
         let pushed = client.artifacts().push_file(&program).await?;
         if pushed.sent {
             output::remark(&format!("uploaded {} ({} bytes)", program.display(), pushed.size_bytes));
         }
         document.insert("binary_url".to_owned(), Value::from(format!("sha256:{}", pushed.hash)));
+    }
+    if let Some(input) = input {
+        let hash = match input.is_dir() {
+            true => artifact::push_folder(client, &input).await?.sha256,
+            false => client.artifacts().push_file(&input).await?.hash.to_string(),
+        };
+        document.insert("input_path".to_owned(), Value::from(format!("sha256:{hash}")));
     }
     let job = client.jobs().submit_document(Value::Object(document)).await?;
     for warning in &job.warnings {

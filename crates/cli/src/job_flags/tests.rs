@@ -45,6 +45,7 @@ fn every_flag_becomes_its_field() {
         (vec!["--node-label", "zone=a"], json!({"node_labels": {"zone": "a"}})),
         (vec!["--binary", "file:///bin/x"], json!({"binary_url": "file:///bin/x"})),
         (vec!["--idempotency-key", "k"], json!({"idempotency_key": "k"})),
+        (vec!["--input", "sha256:ab"], json!({"input_path": "sha256:ab"})),
         (
             vec!["--origin", "schedule:nightly:7"],
             json!({"origin": {"kind": "schedule", "id": "nightly", "key": "7"}}),
@@ -158,4 +159,14 @@ fn files_that_are_no_jobs_are_refused_with_the_place() {
     }
     let missing = draft(&["-f", "/no/such/job.yaml"]).expect_err("no such file").to_string();
     assert!(missing.contains("/no/such/job.yaml"), "{missing}");
+}
+
+#[test]
+fn an_input_of_this_machine_has_to_go_up() {
+    for name in ["texts", "./texts/a.txt", "/data"] {
+        let draft = draft(&["--input", name, "wc"]).expect("a draft");
+        assert_eq!(draft.input, Some(PathBuf::from(name)));
+        assert!(!draft.document.contains_key("input_path"));
+    }
+    assert_eq!(draft(&["--input", "s3://b/k", "wc"]).expect("a draft").input, None);
 }

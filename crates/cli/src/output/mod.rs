@@ -8,6 +8,7 @@ mod doctor;
 mod escape;
 mod jobs;
 mod others;
+mod progress;
 mod table;
 mod times;
 
@@ -26,7 +27,8 @@ pub(crate) use doctor::{Answer, Check, Diagnosis};
 pub(crate) use escape::escape;
 pub(crate) use jobs::memory as bytes;
 pub(crate) use jobs::{AttemptList, EventList, JobDetail, JobList, JobOutcomes, ended_with};
-pub(crate) use others::{ArtifactName, NodeList, TokenList, TokenSecret};
+pub(crate) use others::{ArtifactName, NodeList, TokenList, TokenSecret, TreeName};
+pub(crate) use progress::FolderProgress;
 
 /// How to show something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

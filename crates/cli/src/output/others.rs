@@ -1,6 +1,6 @@
 //! Nodes, artifacts and tokens for people.
 
-use jobyard_client::json::{Artifact, Node, Token, TokenCreated};
+use jobyard_client::json::{Artifact, Node, Token, TokenCreated, Tree};
 use jobyard_model::node::NodeGate;
 use serde::Serialize;
 
@@ -64,6 +64,17 @@ fn state(node: &Node) -> Value {
 pub(crate) struct ArtifactName(pub(crate) Artifact);
 
 impl Output for ArtifactName {
+    fn table(&self, _: &Style) -> String {
+        format!("sha256:{}\n", self.0.sha256)
+    }
+}
+
+/// A tree's name, ready to be an `input_path`.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct TreeName(pub(crate) Tree);
+
+impl Output for TreeName {
     fn table(&self, _: &Style) -> String {
         format!("sha256:{}\n", self.0.sha256)
     }

@@ -1,7 +1,7 @@
 //! Goldens of what people see. `INSTA_UPDATE=always` rewrites them.
 
 use jiff::tz::TimeZone;
-use jobyard_client::json::{Artifact, Attempt, Event, Job, Node, Page, Token, TokenCreated, Why};
+use jobyard_client::json::{Artifact, Attempt, Event, Job, Node, Page, Token, TokenCreated, Tree, Why};
 use serde_json::{Value, json};
 
 use super::*;
@@ -158,6 +158,8 @@ fn tokens_and_artifacts() {
     assert_eq!(created.table(&plain()), "jy_secret\n");
     let artifact = Artifact { sha256: "ab".repeat(32), size_bytes: 7 };
     assert_eq!(ArtifactName(artifact).table(&plain()), format!("sha256:{}\n", "ab".repeat(32)));
+    let tree = Tree { sha256: "cd".repeat(32), files: 2, size_bytes: 7 };
+    assert_eq!(TreeName(tree).table(&plain()), format!("sha256:{}\n", "cd".repeat(32)));
 }
 
 /// What the API sends, `-o json` prints: no field more or less, none in another order of nesting.

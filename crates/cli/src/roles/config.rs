@@ -123,6 +123,7 @@ pub(crate) struct InformerConfig {
     pub(crate) keep_jobs_days: Option<u64>,
     pub(crate) keep_keys_days: Option<u64>,
     pub(crate) keep_audit_days: Option<u64>,
+    pub(crate) keep_artifacts_days: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -146,6 +147,10 @@ pub(crate) struct WorkerConfig {
     pub(crate) sidecar: Option<PathBuf>,
     /// Bytes of log kept of one attempt.
     pub(crate) log_limit_bytes: Option<u64>,
+    /// What the cache of executables and inputs may hold.
+    pub(crate) cache_limit_bytes: Option<u64>,
+    /// What an attempt's outputs may take to go up.
+    pub(crate) upload_seconds: Option<u64>,
 }
 
 /// What is wrong with the settings, and what to do about it.

@@ -12,6 +12,7 @@ use jobyard_server::artifact_store::{ArtifactStore, DirectoryStore};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
 use jobyard_server::{
     ConnectionSettings, Front, Metrics, Server, ServerParts, ServerSettings, drop_old_logs, serve_http,
+    sweep_artifacts,
 };
 use jobyard_store::Store;
 use rustix::process::{Resource, getrlimit};
@@ -47,6 +48,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
         let report_listener = bind_door(&report_socket).await?;
         doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
         doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
+        doors.spawn(sweep_artifacts(store.clone(), artifacts.clone(), shutdown.clone()));
         doors.spawn(drop_old_logs(artifacts, server.log_retention(), shutdown));
         front.begin(server.router());
         tracing::info!(%address, report_socket = %report_socket.display(), "server serves");

@@ -17,7 +17,7 @@ use jobyard_client::json::TokenCreate;
 use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
 use jobyard_model::{Clock as _, NodeId, Role, SessionId};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_server::{LoopMetrics, Metrics, drop_old_logs, serve_http};
+use jobyard_server::{LoopMetrics, Metrics, drop_old_logs, serve_http, sweep_artifacts};
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{Actor, Store};
 use jobyard_worker::{HandedOver, Worker, WorkerError};
@@ -111,6 +111,7 @@ impl Yard {
         let connections = server::connections(config);
         servers.spawn(serve_http(listener, made.router(), connections, shutdown.clone()));
         servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
+        servers.spawn(sweep_artifacts(store.clone(), artifacts.clone(), shutdown.clone()));
         servers.spawn(feed_loops(board.clone(), loops, shutdown.clone()));
         servers.spawn(drop_old_logs(artifacts.clone(), made.log_retention(), shutdown.clone()));
         let desk = Arc::new(ReportDesk::new(store.clone(), artifacts, made.log_retention()));

@@ -7,7 +7,7 @@ use jobyard_api::doors::ReportDoor;
 use jobyard_api::grpc::{ReportDoorClient, bind_door, serve_worker_door};
 use jobyard_server::MetricsPage;
 use jobyard_server::metrics::Gauge;
-use jobyard_worker::{Worker, WorkerParts, WorkerSettings};
+use jobyard_worker::{Worker, WorkerParts, WorkerSettings, WorkerTimes};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -79,6 +79,8 @@ pub(crate) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<W
         labels,
         sidecar,
         log_limit_bytes,
+        cache_limit_bytes,
+        upload_seconds,
         ..
     } = config.worker.clone();
     let sidecar_path = sidecar.map_or_else(sidecar_beside_us, Ok)?;
@@ -95,6 +97,11 @@ pub(crate) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<W
         max_attempts: max_attempts.unwrap_or(usual.max_attempts),
         labels,
         log_limit_bytes: log_limit_bytes.unwrap_or(usual.log_limit_bytes),
+        cache_limit_bytes: cache_limit_bytes.unwrap_or(usual.cache_limit_bytes),
+        times: WorkerTimes {
+            upload_ms: upload_seconds.map_or(usual.times.upload_ms, |seconds| seconds.saturating_mul(1_000)),
+            ..usual.times
+        },
         ..usual
     })
 }

@@ -11,7 +11,8 @@ use jobyard_client::json::{JobSubmit, TokenCreate};
 use jobyard_client::{Client, JobId, RetryPolicy, Role, Token};
 use jobyard_model::node::NodeRegistration;
 use jobyard_model::{
-    AttemptEnd, Clock, EndedBy, Exit, ExitFacts, NodeId, Resources, Runtime, SessionId, Timestamp, Usage,
+    AttemptEnd, Clock, EndedBy, Exit, ExitFacts, NodeId, Outputs, Resources, Runtime, SessionId, Timestamp,
+    Usage,
 };
 use jobyard_server::{
     ConnectionSettings, DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token,
@@ -48,7 +49,7 @@ pub(crate) struct Yard {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) secret: String,
     address: SocketAddr,
-    directory: tempfile::TempDir,
+    pub(crate) directory: tempfile::TempDir,
     clock: Arc<TestClock>,
     serving: Option<Serving>,
 }
@@ -239,6 +240,7 @@ impl Task {
             started_at: None,
             ended_at: Timestamp(0),
             usage: Usage::default(),
+            outputs: Outputs::None,
         };
         self.report(Report::Ended(AttemptEnd::Exited(facts))).await;
     }

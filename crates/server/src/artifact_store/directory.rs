@@ -171,6 +171,24 @@ impl ArtifactStore for DirectoryStore {
         Ok(Some(ReaderStream::with_capacity(part, READ_BYTES).boxed()))
     }
 
+    async fn remove(&self, hash: ArtifactHash, written_before: Timestamp) -> io::Result<bool> {
+        let path = self.path_of(hash);
+        let aside = self.root.join("incoming").join(format!("{:032x}", rand::random::<u128>()));
+        // Out of the way first: an upload that ends in this moment gives the name to its own bytes.
+        match fs::rename(&path, &aside).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other?,
+        }
+        let before = UNIX_EPOCH + Duration::from_millis(u64::try_from(written_before.0).unwrap_or(0));
+        if fs::metadata(&aside).await?.modified()? < before {
+            fs::remove_file(&aside).await?;
+            return Ok(true);
+        }
+        // The same bytes, whichever of the two is kept.
+        fs::rename(&aside, &path).await?;
+        Ok(false)
+    }
+
     async fn put_segment(&self, name: &str, bytes: Bytes) -> io::Result<()> {
         let path = self.segment_path(name)?;
         let mut incoming = self.incoming().await?;

@@ -88,6 +88,9 @@ pub trait ArtifactStore: Send + Sync + 'static {
     /// The bytes of an artifact from `range`, which lies within its size; `None` when it isn't there.
     async fn read(&self, hash: ArtifactHash, range: Range<u64>) -> io::Result<Option<ByteStream>>;
 
+    /// Removes an artifact whose bytes were last written before that time. `false`: it isn't there, or was written later.
+    async fn remove(&self, hash: ArtifactHash, written_before: Timestamp) -> io::Result<bool>;
+
     /// Stores a log segment under a name that was never used before: parts of lower-case letters, digits and `-`,
     /// joined by `/`. When this returns, it is durable.
     async fn put_segment(&self, name: &str, bytes: Bytes) -> io::Result<()>;

@@ -1,5 +1,6 @@
 //! Artifacts over HTTP: streamed in, checked against their name; streamed out, whole or a range.
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 use std::time::Duration;
@@ -11,15 +12,19 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use futures_util::stream;
-use jobyard_api::json::{Artifact, Problem};
+use jobyard_api::json::{Artifact, ArtifactNames, MissingArtifacts, Problem};
+use jobyard_api::strict::{self, FaultCode, Faults, Pointer};
 use jobyard_model::{ArtifactHash, Role};
 
 use super::path_id;
 use crate::artifact_store::ByteStream;
 use crate::authentication::Caller;
-use crate::body::announced_bytes;
+use crate::body::{self, BodyLimit, announced_bytes};
 use crate::error::ApiError;
 use crate::server::Server;
+
+/// Names in one question for what is missing.
+const MOST_ASKED: usize = 1_000;
 
 /// Uploads an artifact under the SHA-256 of its bytes. Repeatable without harm.
 #[utoipa::path(
@@ -86,6 +91,8 @@ pub(super) async fn look(
     let _pass = server.doors().read.enter().await?;
     let hash: ArtifactHash = path_id(id)?;
     let size_bytes = size_of(&server, hash).await?;
+    // Whoever asks counts on it from now on.
+    server.store().artifact_sizes(vec![hash]).await?;
     Ok(([(header::CONTENT_LENGTH, HeaderValue::from(size_bytes)), ACCEPT_RANGES], Body::empty())
         .into_response())
 }
@@ -138,6 +145,68 @@ pub(super) async fn download(
         }
     }
     Ok(response)
+}
+
+/// All bytes of an artifact, as an answer.
+pub(super) async fn whole(server: &Server, hash: ArtifactHash) -> Result<Response, ApiError> {
+    let size_bytes = size_of(server, hash).await?;
+    let bytes = server.artifacts().read(hash, 0..size_bytes).await.map_err(unreadable)?.ok_or(MISSING)?;
+    let mut response = Body::from_stream(bytes).into_response();
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size_bytes));
+    Ok(response)
+}
+
+/// Says which of these artifacts have to be uploaded.
+#[utoipa::path(
+    post, path = "/api/v1/artifacts/missing", tag = "artifacts",
+    request_body = ArtifactNames,
+    responses(
+        (status = 200, description = "Those that are not there", body = MissingArtifacts),
+        (status = 400, description = "Not a list of at most 1,000 names", body = Problem)
+    )
+)]
+pub(super) async fn missing(
+    State(server): State<Server>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<MissingArtifacts>, ApiError> {
+    caller.require(Role::Submitter)?;
+    let _pass = server.doors().read.enter().await?;
+    let settings = server.settings();
+    let limit = BodyLimit { most_bytes: settings.body_bytes, within: settings.body_within };
+    let asked = read_names(&body::read(&headers, body, limit).await?)?;
+    let sizes = server.store().artifact_sizes(asked.clone()).await?;
+    let mut seen = HashSet::new();
+    let missing = asked.into_iter().zip(sizes).filter(|(hash, size)| size.is_none() && seen.insert(*hash));
+    Ok(Json(MissingArtifacts { missing: missing.map(|(hash, _)| hash.to_string()).collect() }))
+}
+
+fn read_names(bytes: &[u8]) -> Result<Vec<ArtifactHash>, ApiError> {
+    let tree = strict::parse(bytes).map_err(Faults::from)?;
+    let mut faults = Faults::default();
+    let mut hashes = Vec::new();
+    let what = "an object with `sha256`, a list of names";
+    if let Some(mut fields) = strict::object(&tree, what, &Pointer::Root, &mut faults) {
+        let at = Pointer::Root.field("sha256");
+        match fields.take("sha256", &mut faults) {
+            Some(value) => {
+                let names = strict::texts(value, "a list of names, 64 hex digits each", &at, &mut faults);
+                if names.len() > MOST_ASKED {
+                    faults.add(&at, FaultCode::TooMany, format!("at most {MOST_ASKED} names in a call"));
+                }
+                for (index, name) in names.iter().take(MOST_ASKED).enumerate() {
+                    match name.parse::<ArtifactHash>() {
+                        Ok(hash) => hashes.push(hash),
+                        Err(error) => faults.add(&at.item(index), FaultCode::Invalid, error.to_string()),
+                    }
+                }
+            }
+            None => faults.add(&at, FaultCode::Missing, "name the artifacts"),
+        }
+        fields.finish(&mut faults);
+    }
+    if faults.is_empty() { Ok(hashes) } else { Err(faults.into()) }
 }
 
 const ACCEPT_RANGES: (header::HeaderName, HeaderValue) =

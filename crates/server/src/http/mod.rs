@@ -14,6 +14,7 @@ mod pools;
 mod query;
 mod summary;
 mod tokens;
+mod trees;
 
 use axum::Router;
 use axum::extract::Path;
@@ -54,6 +55,8 @@ fn api() -> Router<Server> {
         .route("/jobs/{id}/cancel", post(jobs::cancel))
         .route("/jobs/{id}/retry", post(jobs::retry))
         .route("/artifacts/{sha256}", put(artifacts::upload).get(artifacts::download).head(artifacts::look))
+        .route("/artifacts/missing", post(artifacts::missing))
+        .route("/trees/{sha256}", put(trees::upload).get(trees::download).head(trees::look))
         .route("/nodes", get(nodes::list))
         .route("/nodes/{id}/cordon", post(nodes::cordon))
         .route("/nodes/{id}/uncordon", post(nodes::uncordon))

@@ -1,5 +1,6 @@
 //! The door itself.
 
+use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,19 +17,23 @@ use jobyard_store::{
 
 use crate::artifact_store::ArtifactStore;
 use crate::logs::LogRetention;
+use crate::settings::ServerSettings;
 
 /// Takes what workers report.
 pub struct ReportDesk {
     pub(super) store: Arc<dyn Store>,
     pub(super) artifacts: Arc<dyn ArtifactStore>,
     pub(super) retention: LogRetention,
+    /// The largest output.
+    pub(super) artifact_bytes: u64,
 }
 
 impl ReportDesk {
     /// A desk on a datastore and an artifact store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, artifacts: Arc<dyn ArtifactStore>, retention: LogRetention) -> Self {
-        Self { store, artifacts, retention }
+        let artifact_bytes = ServerSettings::default().artifact_bytes;
+        Self { store, artifacts, retention, artifact_bytes }
     }
 }
 
@@ -81,6 +86,21 @@ impl ReportDoor for ReportDesk {
     ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError> {
         self.open_artifact(&request).await
     }
+
+    async fn missing_artifacts(
+        &self,
+        request: proto::MissingArtifactsRequest,
+    ) -> Result<proto::MissingArtifactsReply, DoorError> {
+        self.missing(request).await
+    }
+
+    async fn store_artifact(
+        &self,
+        request: proto::StoreArtifactRequest,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        self.keep(&request, data).await
+    }
 }
 
 impl ReportDesk {
@@ -93,7 +113,7 @@ impl ReportDesk {
             match AttemptReport::try_from(report) {
                 Ok(report) => {
                     places.push(place);
-                    items.push(item(report));
+                    items.push(self.item(report).await?);
                 }
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "a report makes no sense");
@@ -108,16 +128,18 @@ impl ReportDesk {
         }
         Ok(answers)
     }
-}
 
-fn item(report: AttemptReport) -> ReportItem {
-    let what = match report.what {
-        Said::Accepted => Report::Accepted,
-        Said::Started => Report::Started,
-        Said::Renewed => Report::Renewed,
-        Said::Ended(end) => Report::Ended(end),
-    };
-    ReportItem { job_id: report.job_id, attempt: report.attempt, lease_id: report.lease_id, report: what }
+    async fn item(&self, report: AttemptReport) -> Result<ReportItem, StoreError> {
+        let what = match report.what {
+            Said::Accepted => Report::Accepted,
+            Said::Started => Report::Started,
+            Said::Finishing => Report::Finishing,
+            Said::Renewed => Report::Renewed,
+            Said::Ended(end) => Report::Ended(self.with_known_outputs(end).await?),
+        };
+        let AttemptReport { job_id, attempt, lease_id, .. } = report;
+        Ok(ReportItem { job_id, attempt, lease_id, report: what })
+    }
 }
 
 fn answer_message(answer: Answer) -> proto::ReportAnswer {

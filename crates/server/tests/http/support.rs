@@ -11,8 +11,8 @@ use bytes::Bytes;
 use jobyard_api::json::TokenCreate;
 use jobyard_model::node::NodeRegistration;
 use jobyard_model::{
-    AttemptEnd, Clock, EndedBy, Exit, ExitFacts, JobId, LeaseId, NodeId, Resources, Role, Runtime, SessionId,
-    Timestamp, Usage,
+    AttemptEnd, Clock, EndedBy, Exit, ExitFacts, JobId, LeaseId, NodeId, Outputs, Resources, Role, Runtime,
+    SessionId, Timestamp, Usage,
 };
 use jobyard_server::{
     ConnectionSettings, DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token,
@@ -292,6 +292,7 @@ impl<'a> Hand<'a> {
             started_at: Some(Timestamp(1)),
             ended_at: Timestamp(2),
             usage: Usage { wall_ms: 1_500, limits: "none".to_owned(), ..Usage::default() },
+            outputs: Outputs::None,
         };
         self.report(held, Report::Ended(AttemptEnd::Exited(facts))).await;
     }

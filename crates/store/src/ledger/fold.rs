@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jobyard_model::lifecycle::{EndedAttempt, Refusal, Transition};
 use jobyard_model::{
-    AttemptEnd, Job, JobEvent, JobId, LeaseId, Moment, NodeId, Outcome, Phase, Resources, SessionId,
-    Timestamp,
+    ArtifactHash, AttemptEnd, ExitFacts, Job, JobEvent, JobId, LeaseId, Moment, NodeId, Outcome, Outputs,
+    Phase, Resources, SessionId, Timestamp,
 };
 
 use super::{JobUpdate, NodeMark, Past, PastAttempt, Terms, Writes};
@@ -122,6 +122,7 @@ impl Ledger {
             event,
             JobEvent::Accept { .. }
                 | JobEvent::Start { .. }
+                | JobEvent::Finish { .. }
                 | JobEvent::Renew { .. }
                 | JobEvent::Claim { .. }
         );
@@ -134,11 +135,15 @@ impl Ledger {
             self.reopened.push((job_id, number_column(round)));
         }
         if let Some(attempt) = transition.job.live_attempt()
-            && attempt.phase == Phase::Running
+            && attempt.phase >= Phase::Running
         {
             entry.started_at = entry.started_at.or(attempt.started_at);
             if entry.job.live_attempt().is_some_and(|before| before.phase < Phase::Running) {
                 self.nodes.insert((attempt.node_id, attempt.session), NodeMark { reset: true, bad: 0 });
+            }
+            if attempt.phase == Phase::Finishing {
+                // Its processor time and memory are free.
+                self.wakes.add(WakeTopic::Placement);
             }
         }
         entry.job = transition.job.clone();
@@ -203,6 +208,11 @@ impl Ledger {
         let history = self.ended.iter().map(|(job_id, round, ended)| HistoryRow::new(*job_id, *round, ended));
         let mut writes = Writes {
             history: history.collect::<Result<_, _>>()?,
+            outputs: self
+                .ended
+                .iter()
+                .filter_map(|(job_id, _, ended)| Some((kept(ended)?, *job_id)))
+                .collect(),
             ends: self.ends,
             reopened: self.reopened,
             events: self.events,
@@ -246,6 +256,14 @@ impl Entry {
                 writes.inserted_attempts.extend(after);
             }
         }
+    }
+}
+
+/// The tree of what an attempt left.
+fn kept(ended: &EndedAttempt) -> Option<ArtifactHash> {
+    match &ended.end {
+        AttemptEnd::Exited(ExitFacts { outputs: Outputs::Kept(hash), .. }) => Some(*hash),
+        _ => None,
     }
 }
 

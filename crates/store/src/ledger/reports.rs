@@ -62,6 +62,7 @@ impl Ledger {
         match &item.report {
             Report::Accepted => JobEvent::Accept { lease_id, lease_until },
             Report::Started => JobEvent::Start { lease_id, lease_until },
+            Report::Finishing => JobEvent::Finish { lease_id, lease_until },
             Report::Renewed => JobEvent::Renew { lease_id, lease_until },
             Report::Ended(end) => JobEvent::End { lease_id, end: clean_end(end.clone()) },
         }

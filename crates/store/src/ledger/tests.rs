@@ -4,7 +4,7 @@ use jobyard_model::lifecycle::{Outstanding, Policy};
 use jobyard_model::retry::Budgets;
 use jobyard_model::{
     AttemptEnd, EndedBy, Exit, ExitFacts, Intent, Job, JobEvent, JobId, JobKind, LeaseId, LeaseSettings,
-    NodeId, Priority, Resources, SessionId, ShapeId, Timestamp, Usage,
+    NodeId, Outputs, Priority, Resources, SessionId, ShapeId, Timestamp, Usage,
 };
 use uuid::Uuid;
 
@@ -72,6 +72,7 @@ fn exit(code: i32) -> Report {
         started_at: None,
         ended_at: NOW,
         usage: Usage::default(),
+        outputs: Outputs::None,
     }))
 }
 

@@ -1,23 +1,36 @@
-//! The tables `artifact` and `awaited_artifact`.
+//! The tables `artifact`, `awaited_artifact`, `tree` and `tree_file`.
 
-use jobyard_model::{ArtifactHash, BinaryUrl, JobEvent, JobId, JobSpec, LeaseId};
+use std::collections::{HashMap, HashSet};
+
+use jobyard_model::{ArtifactHash, JobEvent, JobId, JobSpec, LeaseId};
 use uuid::Uuid;
 
 use super::Core;
 use super::fault::Fault;
 use super::load::{self, Columns};
 use super::query::Query;
-use super::session::Session;
-use super::{audit, writes};
+use super::session::{Rows, Session};
+use super::{artifact_use, audit, writes};
 use crate::encoding::{amount, column, from_json};
-use crate::{Actor, StoreError};
+use crate::wake::Wakes;
+use crate::{Actor, NewTree, StoreError, TreeRecord};
 
 const SIZE: &str = "SELECT size_bytes FROM artifact WHERE hash = $1";
 // Against `submit`, which takes the same lock together with others: either it sees the artifact, or we see its job.
 const LOCK: &str = "SELECT pg_advisory_xact_lock($1)";
-const INSERT: &str = "INSERT INTO artifact (hash, size_bytes, created_ms) VALUES ($1, $2, jobyard_now())
+const INSERT: &str = "INSERT INTO artifact (hash, size_bytes, created_ms, used_ms)
+    VALUES ($1, $2, jobyard_now(), jobyard_now()) ON CONFLICT DO NOTHING RETURNING 1";
+const SIZES: &str = "SELECT hash, size_bytes FROM artifact WHERE hash = ANY($1)";
+const COUNT_KNOWN: &str = "SELECT count(*) FROM artifact WHERE hash = ANY($1) AND doomed_ms IS NULL";
+const INSERT_TREE: &str = "INSERT INTO tree (hash, files, size_bytes) VALUES ($1, $2, $3)
     ON CONFLICT DO NOTHING RETURNING 1";
+const INSERT_TREE_FILES: &str =
+    "INSERT INTO tree_file (tree, file) SELECT $1, file FROM unnest($2::bytea[]) file";
+const TREE: &str = "SELECT files, size_bytes FROM tree WHERE hash = $1";
 const AWAITING: &str = "SELECT job_id FROM awaited_artifact WHERE hash = $1";
+const LEASE: &str = "SELECT 1 FROM attempt_live WHERE lease_id = $1";
+const STILL_AWAITING: &str = "SELECT DISTINCT job_id FROM awaited_artifact WHERE job_id = ANY($1)";
+const IN_TREE: &str = "SELECT 1 FROM tree_file WHERE tree = $1 AND file = $2";
 const FORGET: &str = "DELETE FROM awaited_artifact WHERE hash = $1";
 const OF_LEASE: &str = "SELECT job.id, job.spec::text FROM attempt_live a JOIN job ON job.id = a.job_id
     WHERE a.lease_id = $1";
@@ -55,26 +68,18 @@ async fn try_add(
     (hash, size_bytes): (ArtifactHash, u64),
     by: &Actor,
 ) -> Result<(), Fault> {
-    let bytes = || hash.0.to_vec();
     let [_, inserted, awaiting] = session
         .begin([
             Query::new(LOCK).bind(lock_key(&hash)),
-            Query::new(INSERT).bind(bytes()).bind(column(size_bytes)),
-            Query::new(AWAITING).bind(bytes()),
+            insert(hash, size_bytes),
+            Query::new(AWAITING).bind(hash.0.to_vec()),
         ])
         .await?;
     if inserted.is_empty() {
-        return session.roll_back().await;
+        session.commit(vec![artifact_use::note_use(&[hash])]).await?;
+        return Ok(());
     }
-    let jobs: Vec<Uuid> = awaiting.iter().map(|row| Columns::of(row).take()).collect::<Result<_, _>>()?;
-    let mut ledger = load::lock_more(&mut session, jobs.clone(), core.leases).await?;
-    for job_id in jobs {
-        if let Err(denied) = ledger.apply(JobId(job_id), JobEvent::ArtifactArrived, &by.name) {
-            tracing::debug!(%job_id, ?denied, "did not wait for its artifact any more");
-        }
-    }
-    let (mut queries, wakes) = writes::of(ledger)?;
-    queries.push(Query::new(FORGET).bind(bytes()));
+    let (mut queries, wakes) = free_waiting(core, &mut session, (hash, &awaiting), by).await?;
     let note = audit::Note::new(by, "artifact.add", &hash.to_string(), &format!("{size_bytes} bytes"));
     queries.push(audit::insert(&[note]));
     session.commit(queries).await?;
@@ -82,18 +87,126 @@ async fn try_add(
     Ok(())
 }
 
-/// The executable that the live attempt with this lease may fetch.
-pub(super) async fn of_lease(core: &Core, lease_id: LeaseId) -> Result<Option<ArtifactHash>, StoreError> {
+fn insert(hash: ArtifactHash, size_bytes: u64) -> Query {
+    Query::new(INSERT).bind(hash.0.to_vec()).bind(column(size_bytes))
+}
+
+/// What is to be written for the jobs that waited for this artifact.
+async fn free_waiting(
+    core: &Core,
+    session: &mut Session,
+    (hash, awaiting): (ArtifactHash, &Rows),
+    by: &Actor,
+) -> Result<(Vec<Query>, Wakes), Fault> {
+    let jobs: Vec<Uuid> = awaiting.iter().map(|row| Columns::of(row).take()).collect::<Result<_, _>>()?;
+    let mut ledger = load::lock_more(session, jobs.clone(), core.leases).await?;
+    // With the jobs locked: of two artifacts that arrive together, the later one sees that the other is there.
+    let forget = Query::new(FORGET).bind(hash.0.to_vec());
+    let [_, others] = session.query([forget, Query::new(STILL_AWAITING).bind(jobs.clone())]).await?;
+    let still: HashSet<Uuid> = others.iter().map(|row| Columns::of(row).take()).collect::<Result<_, _>>()?;
+    for job_id in jobs.into_iter().filter(|job_id| !still.contains(job_id)) {
+        if let Err(denied) = ledger.apply(JobId(job_id), JobEvent::ArtifactArrived, &by.name) {
+            tracing::debug!(%job_id, ?denied, "did not wait for its artifact any more");
+        }
+    }
+    writes::of(ledger)
+}
+
+/// The sizes of artifacts, in order.
+pub(super) async fn sizes(core: &Core, hashes: &[ArtifactHash]) -> Result<Vec<Option<u64>>, StoreError> {
+    const DOING: &str = "looking up artifacts";
+    let queries =
+        || [artifact_use::note_use(hashes), Query::new(SIZES).bind_each(hashes, |hash| hash.0.to_vec())];
+    let [_, rows] = core.database.change_once(queries).await.map_err(|fault| fault.during(DOING))?;
+    let mut known: HashMap<Vec<u8>, u64> = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        let mut columns = Columns::of(row);
+        let read = || Ok::<(Vec<u8>, i64), Fault>((columns.take()?, columns.take()?));
+        let (hash, size) = { read }().map_err(|fault| fault.during(DOING))?;
+        known.insert(hash, amount(size));
+    }
+    Ok(hashes.iter().map(|hash| known.get(hash.0.as_slice()).copied()).collect())
+}
+
+/// Notes a tree; `false` when one of its artifacts is not known.
+pub(super) async fn add_tree(core: &Core, tree: &NewTree, by: &Actor) -> Result<bool, StoreError> {
+    core.database.change("noting a tree", |session| try_add_tree(core, session, tree, by)).await
+}
+
+async fn try_add_tree(core: &Core, mut session: Session, tree: &NewTree, by: &Actor) -> Result<bool, Fault> {
+    let bytes = || tree.hash.0.to_vec();
+    let files = i32::try_from(tree.files).unwrap_or(i32::MAX);
+    let [known, _, noted, inserted, awaiting] = session
+        .begin([
+            Query::new(COUNT_KNOWN).bind_each(&tree.artifacts, |hash| hash.0.to_vec()),
+            Query::new(LOCK).bind(lock_key(&tree.hash)),
+            Query::new(INSERT_TREE).bind(bytes()).bind(files).bind(column(tree.size_bytes)),
+            insert(tree.hash, tree.manifest_bytes),
+            Query::new(AWAITING).bind(bytes()),
+        ])
+        .await?;
+    let known: i64 = known.first().map_or(Ok(0), |row| Columns::of(row).take())?;
+    let is_whole = usize::try_from(known) == Ok(tree.artifacts.len());
+    if !is_whole {
+        session.roll_back().await?;
+        return Ok(false);
+    }
+    if noted.is_empty() {
+        session.commit(vec![artifact_use::note_use(&[tree.hash])]).await?;
+        return Ok(true);
+    }
+    let (mut queries, wakes) = match inserted.is_empty() {
+        false => free_waiting(core, &mut session, (tree.hash, &awaiting), by).await?,
+        true => (Vec::new(), Wakes::default()),
+    };
+    queries.push(artifact_use::note_use(&[tree.hash]));
+    let artifacts = Query::new(INSERT_TREE_FILES).bind(bytes());
+    queries.push(artifacts.bind_each(&tree.artifacts, |hash| hash.0.to_vec()));
+    let detail = format!("{} files, {} bytes", tree.files, tree.size_bytes);
+    queries.push(audit::insert(&[audit::Note::new(by, "tree.add", &tree.hash.to_string(), &detail)]));
+    session.commit(queries).await?;
+    core.wakes.bump(wakes);
+    Ok(true)
+}
+
+/// A known tree.
+pub(super) async fn tree(core: &Core, hash: ArtifactHash) -> Result<Option<TreeRecord>, StoreError> {
+    const DOING: &str = "looking up a tree";
+    let rows = core.database.read(|| [Query::new(TREE).bind(hash.0.to_vec())]).await;
+    let [rows] = rows.map_err(|fault| fault.during(DOING))?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let mut columns = Columns::of(row);
+    let read = || Ok::<(i32, i64), Fault>((columns.take()?, columns.take()?));
+    let (files, size_bytes) = { read }().map_err(|fault| fault.during(DOING))?;
+    Ok(Some(TreeRecord { files: files.unsigned_abs(), size_bytes: amount(size_bytes) }))
+}
+
+/// Whether the live attempt with this lease needs this artifact.
+pub(super) async fn lease_may_fetch(
+    core: &Core,
+    lease_id: LeaseId,
+    hash: ArtifactHash,
+) -> Result<bool, StoreError> {
     const DOING: &str = "looking up what a lease may fetch";
     let rows = core.database.read(|| [Query::new(OF_LEASE).bind(lease_id.0)]).await;
     let [rows] = rows.map_err(|fault| fault.during(DOING))?;
-    let Some(row) = rows.first() else { return Ok(None) };
+    let Some(row) = rows.first() else { return Ok(false) };
     let mut columns = Columns::of(row);
     let read = || Ok::<(Uuid, String), Fault>((columns.take()?, columns.take()?));
     let (id, spec) = { read }().map_err(|fault| fault.during(DOING))?;
     let spec: JobSpec = from_json("job", id, &spec)?;
-    Ok(match spec.binary {
-        Some(BinaryUrl::Artifact(hash)) => Some(hash),
-        Some(BinaryUrl::File(_)) | None => None,
-    })
+    if spec.artifacts().any(|needed| needed == hash) {
+        return Ok(true);
+    }
+    let Some(input) = spec.input() else { return Ok(false) };
+    let in_tree = || [Query::new(IN_TREE).bind(input.0.to_vec()).bind(hash.0.to_vec())];
+    let [rows] = core.database.read(in_tree).await.map_err(|fault| fault.during(DOING))?;
+    Ok(!rows.is_empty())
+}
+
+/// Whether there is a live attempt with this lease.
+pub(super) async fn lease_is_live(core: &Core, lease_id: LeaseId) -> Result<bool, StoreError> {
+    let rows = core.database.read(|| [Query::new(LEASE).bind(lease_id.0)]).await;
+    let [rows] = rows.map_err(|fault| fault.during("looking up a lease"))?;
+    Ok(!rows.is_empty())
 }

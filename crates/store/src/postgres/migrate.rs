@@ -21,9 +21,12 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 4] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
+    Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
+    // An older binary would not note what its jobs need.
+    Migration { version: 4, oldest_binary: 4, sql: include_str!("migrations/0004_artifact_use.sql") },
 ];
 
 /// Of the advisory lock; "jobyard" in ASCII.

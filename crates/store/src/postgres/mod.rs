@@ -8,6 +8,7 @@
 //! way skips those that are locked. A connection goes back to its pool with no transaction open. Lease time is the
 //! server's clock, read after the locks are held.
 
+mod artifact_use;
 mod artifacts;
 mod audit;
 mod config;

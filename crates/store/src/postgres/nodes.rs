@@ -57,8 +57,8 @@ const STATES: &str = "SELECT node.node_id, node.session, node.name, pool.name, n
     node.max_attempts, node.labels, node.runtimes, node.containment, node.door, node.version, node.gate,
     node.suspended, node.quarantined, node.heard_ms, reserved.cpu_milli, reserved.memory_bytes, reserved.attempts
   FROM node JOIN pool ON pool.pool_id = node.pool_id CROSS JOIN LATERAL (
-    SELECT coalesce(sum(cpu_milli), 0)::bigint AS cpu_milli, coalesce(sum(memory_bytes), 0)::bigint AS memory_bytes,
-      count(*) AS attempts FROM attempt_live WHERE attempt_live.node_id = node.node_id) reserved
+    SELECT coalesce(sum(cpu_milli) FILTER (WHERE phase < 3), 0)::bigint AS cpu_milli,
+      coalesce(sum(memory_bytes) FILTER (WHERE phase < 3), 0)::bigint AS memory_bytes, count(*) AS attempts FROM attempt_live WHERE attempt_live.node_id = node.node_id) reserved
   WHERE $1::int IS NULL OR node.pool_id = $1 ORDER BY node.name, node.node_id";
 
 const TAKING_TURNS: &str = "two boots of this node take turns: do two machines share one data directory?";

@@ -10,16 +10,16 @@ use tokio::sync::watch;
 
 use super::query::Query;
 use super::{
-    PostgresStore, artifacts, audit, control, due, events, followers, jobs, load, logs, nodes, placement,
-    pools, reports, retention, submission, submit, summary, tokens,
+    PostgresStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, load, logs, nodes,
+    placement, pools, reports, retention, submission, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
-    Actor, Answer, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind, EventCursor,
-    EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LogAnswer, LogChunk, LogExtent,
-    NewJob, NewToken, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer,
-    Removed, ReportItem, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary,
-    TokenRecord, WakeTopic,
+    Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
+    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeftoverArtifact,
+    LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot,
+    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SilenceReport, StopOrder, Store,
+    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -66,8 +66,24 @@ impl Store for PostgresStore {
         artifacts::size(&self.core, hash).await
     }
 
-    async fn artifact_of_lease(&self, lease_id: LeaseId) -> Stored<Option<ArtifactHash>> {
-        artifacts::of_lease(&self.core, lease_id).await
+    async fn artifact_sizes(&self, hashes: Vec<ArtifactHash>) -> Stored<Vec<Option<u64>>> {
+        artifacts::sizes(&self.core, &hashes).await
+    }
+
+    async fn add_tree(&self, tree: NewTree, by: &Actor) -> Stored<bool> {
+        artifacts::add_tree(&self.core, &tree, by).await
+    }
+
+    async fn tree(&self, hash: ArtifactHash) -> Stored<Option<TreeRecord>> {
+        artifacts::tree(&self.core, hash).await
+    }
+
+    async fn lease_is_live(&self, lease_id: LeaseId) -> Stored<bool> {
+        artifacts::lease_is_live(&self.core, lease_id).await
+    }
+
+    async fn lease_may_fetch(&self, lease_id: LeaseId, hash: ArtifactHash) -> Stored<bool> {
+        artifacts::lease_may_fetch(&self.core, lease_id, hash).await
     }
 
     async fn register_node(&self, node: &NodeRegistration) -> Stored<RegisterAnswer> {
@@ -120,6 +136,18 @@ impl Store for PostgresStore {
 
     async fn remove_old(&self, cutoffs: Cutoffs, limit: u32) -> Stored<Removed> {
         retention::remove_old(&self.core, cutoffs, limit).await
+    }
+
+    async fn retire_artifacts(&self, cutoffs: ArtifactCutoffs, limit: u32) -> Stored<Retired> {
+        artifact_use::retire(&self.core, cutoffs, limit).await
+    }
+
+    async fn leftover_artifacts(&self, limit: u32) -> Stored<Vec<LeftoverArtifact>> {
+        artifact_use::leftovers(&self.core, limit).await
+    }
+
+    async fn forget_leftover(&self, hash: ArtifactHash) -> Stored<()> {
+        artifact_use::forget_leftover(&self.core, hash).await
     }
 
     async fn stamp_report_clock(&self) -> Stored<()> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jobyard_model::{ArtifactHash, BinaryUrl};
 use serde_json::Value;
 
 use super::fault::{Fault, Shared};
@@ -98,13 +97,5 @@ impl Answer {
     /// A call that came to no end; whether it was carried out can't be told.
     pub(super) fn unknown() -> Self {
         Self::Failed(Fault::Unknown(Shared::new("the transaction was abandoned")))
-    }
-}
-
-/// The artifact that a job runs.
-pub(super) fn artifact_of(job: &NewJob) -> Option<ArtifactHash> {
-    match job.spec.binary {
-        Some(BinaryUrl::Artifact(hash)) => Some(hash),
-        Some(BinaryUrl::File(_)) | None => None,
     }
 }

@@ -14,8 +14,8 @@ use super::load::{self, Columns};
 use super::pools;
 use super::query::Query;
 use super::session::{Rows, Session};
-use super::submission::{Answer, Call, Prepared, artifact_of, visible};
-use super::{audit, writes};
+use super::submission::{Answer, Call, Prepared, visible};
+use super::{artifact_use, audit, writes};
 use crate::encoding::policy_of;
 use crate::ledger::{Ledger, Terms};
 use crate::rows::Seat;
@@ -26,7 +26,8 @@ const FIND_KEYS: &str = "SELECT used.owner_id, used.key, used.hash, used.job_id
     FROM unnest($1::int[], $2::text[]) AS asked(owner_id, key) CROSS JOIN LATERAL (
       SELECT * FROM idempotency i WHERE i.owner_id = asked.owner_id AND i.key = asked.key OFFSET 0) used";
 const FIND_JOBS: &str = "SELECT id FROM job WHERE id = ANY($1)";
-const FIND_ARTIFACTS: &str = "SELECT hash FROM artifact WHERE hash = ANY($1)";
+// A doomed one is about to go: it is spared first, and then looked for again.
+const FIND_ARTIFACTS: &str = "SELECT hash FROM artifact WHERE hash = ANY($1) AND doomed_ms IS NULL";
 // Against `artifacts::add`, which takes the same lock alone: either it sees the waiting job, or we see the artifact.
 const LOCK_ARTIFACTS: &str =
     "SELECT pg_advisory_xact_lock_shared(key) FROM unnest($1::bigint[]) key ORDER BY key";
@@ -163,7 +164,8 @@ async fn look_up(session: &mut Session, calls: &[&Call], numbers: &Numbers) -> R
             keys.push((numbers.seat(prepared)?.owner_id, key.clone()));
         }
     }
-    let mut artifacts: Vec<ArtifactHash> = jobs().filter_map(|prepared| artifact_of(&prepared.job)).collect();
+    let mut artifacts: Vec<ArtifactHash> =
+        jobs().flat_map(|prepared| prepared.job.spec.artifacts()).collect();
     artifacts.sort_unstable();
     artifacts.dedup();
     let [found_keys, found_jobs, found_artifacts, now] = session
@@ -188,7 +190,8 @@ async fn look_up(session: &mut Session, calls: &[&Call], numbers: &Numbers) -> R
         artifacts.into_iter().filter(|hash| !known.artifacts.contains(hash.0.as_slice())).collect();
     if !missing.is_empty() {
         let lock = Query::new(LOCK_ARTIFACTS).bind_each(&missing, super::artifacts::lock_key);
-        let [_, found] = session.query([lock, find_artifacts(&missing)]).await?;
+        let spare = artifact_use::note_use(&missing);
+        let [_, _, found] = session.query([lock, spare, find_artifacts(&missing)]).await?;
         known.artifacts.extend(first_column::<HashSet<Vec<u8>>, _>(&found)?);
     }
     Ok(known)
@@ -278,9 +281,11 @@ fn statements(accepted: &Accepted<'_>, known: &Known, core: &Core) -> Result<(Ve
     let mut awaited: Vec<(ArtifactHash, JobId)> = Vec::new();
     for (prepared, seat) in &accepted.new {
         let (id, spec) = (prepared.job.id, &prepared.job.spec);
-        let missing = artifact_of(&prepared.job).filter(|hash| !known.artifacts.contains(hash.0.as_slice()));
+        let known_before = awaited.len();
+        let missing = spec.artifacts().filter(|hash| !known.artifacts.contains(hash.0.as_slice()));
         awaited.extend(missing.map(|hash| (hash, id)));
-        let outstanding = Outstanding { run_at: spec.run_at, artifact_missing: missing.is_some() };
+        let artifact_missing = awaited.len() > known_before;
+        let outstanding = Outstanding { run_at: spec.run_at, artifact_missing };
         let created = Job::create(id, policy_of(spec), outstanding, known.now);
         ledger.create(created, *seat, &prepared.job.submitted_by);
     }
@@ -295,6 +300,14 @@ fn statements(accepted: &Accepted<'_>, known: &Known, core: &Core) -> Result<(Ve
                 .bind_each(&keys, |(_, (_, job_id))| job_id.0)
                 .bind_each(&keys, |_| known.now.0),
         );
+    }
+    let needs: Vec<_> = accepted
+        .new
+        .iter()
+        .flat_map(|(prepared, _)| prepared.job.spec.artifacts().map(|hash| (hash, prepared.job.id)))
+        .collect();
+    if !needs.is_empty() {
+        queries.push(artifact_use::note_needs(&needs));
     }
     if !awaited.is_empty() {
         queries.push(

@@ -4,6 +4,7 @@
 use jobyard_model::node::SUSPEND_AFTER;
 use jobyard_model::{NodeId, SessionId};
 
+use super::artifact_use;
 use super::fault::Fault;
 use super::query::Query;
 use crate::ledger::{JobUpdate, Ledger, NodeMark, Writes};
@@ -164,6 +165,9 @@ fn attempts(writes: &Writes, queries: &mut Vec<Query>) {
     }
     if !writes.history.is_empty() {
         queries.push(insert_history(&writes.history));
+        if !writes.outputs.is_empty() {
+            queries.push(artifact_use::note_needs(&writes.outputs));
+        }
     }
 }
 

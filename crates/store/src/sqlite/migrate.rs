@@ -15,9 +15,12 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 4] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
+    Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
+    // An older binary would not note what its jobs need.
+    Migration { version: 4, oldest_binary: 4, sql: include_str!("migrations/0004_artifact_use.sql") },
 ];
 const MIGRATING: &str = "migrating the schema";
 
@@ -89,10 +92,10 @@ mod tests {
         let made: i64 = connection.query_row("SELECT created_ms FROM pool", [], |row| row.get(0)).unwrap();
         assert_eq!(made, 1);
 
-        connection.execute("UPDATE schema_version SET version = 9, oldest_binary = 9", []).unwrap();
-        assert!(matches!(check(&connection), Err(StoreError::BinaryTooOld { oldest: 9, .. })));
+        connection.execute("UPDATE schema_version SET version = 99, oldest_binary = 98", []).unwrap();
+        assert!(matches!(check(&connection), Err(StoreError::BinaryTooOld { oldest: 98, .. })));
         let refused = migrate(&mut connection, Timestamp(3)).unwrap_err();
-        assert!(matches!(refused, StoreError::BinaryTooOld { oldest: 9, .. }), "{refused}");
+        assert!(matches!(refused, StoreError::BinaryTooOld { oldest: 98, .. }), "{refused}");
         connection.execute("UPDATE schema_version SET oldest_binary = 1", []).unwrap();
         check(&connection).unwrap();
         migrate(&mut connection, Timestamp(4)).unwrap();

@@ -220,8 +220,8 @@ pub(super) fn of_pool(scope: &Scope<'_>, pool_id: Option<i32>) -> Result<Vec<Nod
     let sql = "SELECT node.node_id, session, node.name, pool.name, node.cpu_milli, node.memory_bytes, \
         max_attempts, labels, runtimes, containment, door, version, gate, suspended, quarantined, heard_ms, \
         coalesce(reserved.cpu_milli, 0), coalesce(reserved.memory_bytes, 0), coalesce(reserved.attempts, 0) \
-        FROM node JOIN pool USING (pool_id) LEFT JOIN (SELECT node_id, sum(cpu_milli) AS cpu_milli, \
-        sum(memory_bytes) AS memory_bytes, count(*) AS attempts FROM attempt_live GROUP BY node_id) AS reserved \
+        FROM node JOIN pool USING (pool_id) LEFT JOIN (SELECT node_id, sum(cpu_milli) FILTER (WHERE phase < 3) AS cpu_milli, \
+        sum(memory_bytes) FILTER (WHERE phase < 3) AS memory_bytes, count(*) AS attempts FROM attempt_live GROUP BY node_id) AS reserved \
         USING (node_id) WHERE ?1 IS NULL OR pool_id = ?1 ORDER BY node.name, node.node_id";
     let mut statement = scope.statement(sql)?;
     let mut rows = statement.query([pool_id])?;

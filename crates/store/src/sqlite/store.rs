@@ -8,16 +8,16 @@ use tokio::sync::watch;
 
 use super::scope::Scope;
 use super::{
-    SqliteStore, artifacts, audit, control, due, events, followers, jobs, logs, nodes, placement, pools,
-    reports, retention, submit, summary, tokens,
+    SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, nodes,
+    placement, pools, reports, retention, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
-    Actor, Answer, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind, EventCursor,
-    EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LogAnswer, LogChunk, LogExtent,
-    NewJob, NewToken, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer,
-    Removed, ReportItem, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary,
-    TokenRecord, WakeTopic,
+    Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
+    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeftoverArtifact,
+    LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot,
+    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SilenceReport, StopOrder, Store,
+    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -67,8 +67,27 @@ impl Store for SqliteStore {
         self.readers.read("looking up an artifact", move |scope| artifacts::size(scope, hash)).await
     }
 
-    async fn artifact_of_lease(&self, lease_id: LeaseId) -> Stored<Option<ArtifactHash>> {
-        self.readers.read("looking up a lease", move |scope| artifacts::of_lease(scope, lease_id)).await
+    async fn artifact_sizes(&self, hashes: Vec<ArtifactHash>) -> Stored<Vec<Option<u64>>> {
+        self.writer.write("looking up artifacts", move |scope| artifacts::sizes(scope, &hashes)).await
+    }
+
+    async fn add_tree(&self, tree: NewTree, by: &Actor) -> Stored<bool> {
+        let by = by.clone();
+        let add = move |scope: &Scope<'_>| artifacts::add_tree(scope, &tree, &by);
+        self.writer.write("noting a tree", add).await
+    }
+
+    async fn tree(&self, hash: ArtifactHash) -> Stored<Option<TreeRecord>> {
+        self.readers.read("looking up a tree", move |scope| artifacts::tree(scope, hash)).await
+    }
+
+    async fn lease_is_live(&self, lease_id: LeaseId) -> Stored<bool> {
+        self.readers.read("looking up a lease", move |scope| artifacts::lease_is_live(scope, lease_id)).await
+    }
+
+    async fn lease_may_fetch(&self, lease_id: LeaseId, hash: ArtifactHash) -> Stored<bool> {
+        let may = move |scope: &Scope<'_>| artifacts::lease_may_fetch(scope, lease_id, hash);
+        self.readers.read("looking up a lease", may).await
     }
 
     async fn register_node(&self, node: &NodeRegistration) -> Stored<RegisterAnswer> {
@@ -130,6 +149,20 @@ impl Store for SqliteStore {
     async fn remove_old(&self, cutoffs: Cutoffs, limit: u32) -> Stored<Removed> {
         let remove = move |scope: &Scope<'_>| retention::remove_old(scope, cutoffs, limit);
         self.writer.write("removing what is old", remove).await
+    }
+
+    async fn retire_artifacts(&self, cutoffs: ArtifactCutoffs, limit: u32) -> Stored<Retired> {
+        let retire = move |scope: &Scope<'_>| artifact_use::retire(scope, cutoffs, limit);
+        self.writer.write("retiring artifacts", retire).await
+    }
+
+    async fn leftover_artifacts(&self, limit: u32) -> Stored<Vec<LeftoverArtifact>> {
+        self.readers.read("looking for left-overs", move |scope| artifact_use::leftovers(scope, limit)).await
+    }
+
+    async fn forget_leftover(&self, hash: ArtifactHash) -> Stored<()> {
+        let forget = move |scope: &Scope<'_>| artifact_use::forget_leftover(scope, hash);
+        self.writer.write("forgetting a left-over", forget).await
     }
 
     async fn stamp_report_clock(&self) -> Stored<()> {

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use jobyard_model::lifecycle::{Job, Outstanding};
-use jobyard_model::{BinaryUrl, JobId, ShapeId};
+use jobyard_model::{ArtifactHash, JobId, ShapeId};
 use rusqlite::{OptionalExtension, params};
 
 use super::fault::Fault;
 use super::scope::Scope;
-use super::{artifacts, audit, pools, writes};
+use super::{artifact_use, artifacts, audit, pools, writes};
 use crate::encoding::{policy_of, shape_digest, shape_of, to_json};
 use crate::ledger::Ledger;
 use crate::rows::Seat;
@@ -142,11 +142,15 @@ fn insert(
             shape_id: shape_id(scope, job)?,
             priority: spec.priority,
         };
-        let missing = missing_artifact(scope, job)?;
-        let outstanding = Outstanding { run_at: spec.run_at, artifact_missing: missing.is_some() };
+        let missing = missing_artifacts(scope, job)?;
+        let outstanding = Outstanding { run_at: spec.run_at, artifact_missing: !missing.is_empty() };
         ledger.create(Job::create(job.id, policy_of(spec), outstanding, scope.now()), seat, &by.name);
         insert_job(scope, job, seat)?;
-        if let Some(hash) = missing {
+        for hash in spec.artifacts() {
+            artifact_use::note_need(scope, hash, job.id)?;
+            artifact_use::note_use(scope, hash)?;
+        }
+        for hash in missing {
             scope.execute(
                 "INSERT INTO awaited_artifact (hash, job_id) VALUES (?1, ?2)",
                 params![hash.0.as_slice(), job.id.0],
@@ -156,9 +160,14 @@ fn insert(
     writes::carry_out(scope, ledger)
 }
 
-fn missing_artifact(scope: &Scope<'_>, job: &NewJob) -> Result<Option<jobyard_model::ArtifactHash>, Fault> {
-    let Some(BinaryUrl::Artifact(hash)) = job.spec.binary else { return Ok(None) };
-    Ok(artifacts::size(scope, hash)?.is_none().then_some(hash))
+fn missing_artifacts(scope: &Scope<'_>, job: &NewJob) -> Result<Vec<ArtifactHash>, Fault> {
+    let mut missing = Vec::new();
+    for hash in job.spec.artifacts() {
+        if artifacts::size(scope, hash)?.is_none() {
+            missing.push(hash);
+        }
+    }
+    Ok(missing)
 }
 
 fn insert_job(scope: &Scope<'_>, job: &NewJob, seat: Seat) -> Result<(), Fault> {

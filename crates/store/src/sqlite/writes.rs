@@ -6,6 +6,7 @@ use jobyard_model::node::SUSPEND_AFTER;
 use jobyard_model::{JobId, NodeId, SessionId};
 use rusqlite::params;
 
+use super::artifact_use;
 use super::fault::Fault;
 use super::scope::Scope;
 use crate::encoding::inconsistent;
@@ -118,6 +119,9 @@ fn attempts(scope: &Scope<'_>, writes: &Writes) -> Result<(), Fault> {
     }
     for row in &writes.history {
         insert_history(scope, row)?;
+    }
+    for (hash, job_id) in &writes.outputs {
+        artifact_use::note_need(scope, *hash, *job_id)?;
     }
     Ok(())
 }

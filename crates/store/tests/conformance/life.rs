@@ -2,7 +2,8 @@
 
 use jobyard_model::lifecycle::JobState;
 use jobyard_model::{
-    AttemptEnd, EndedBy, Exit, Intent, JobId, JobSpec, LeaseId, Outcome, Phase, Resources, Status,
+    ArtifactHash, AttemptEnd, EndedBy, Exit, ExitFacts, Intent, JobId, JobSpec, LeaseId, Outcome, Outputs,
+    Phase, Resources, Status,
 };
 use jobyard_store::{NotStarted, Report, ReportItem, Verdict};
 use uuid::Uuid;
@@ -13,7 +14,12 @@ pub(crate) async fn from_submit_to_end(world: &World) {
     let node = world.node().await;
     let claimed = world.placed(spec(), &node).await;
     assert_eq!((claimed.attempt, claimed.node_id, &claimed.spec), (1, node.id(), &spec()));
-    for (report, phase) in [(Report::Accepted, Phase::Starting), (Report::Started, Phase::Running)] {
+    let steps = [
+        (Report::Accepted, Phase::Starting),
+        (Report::Started, Phase::Running),
+        (Report::Finishing, Phase::Finishing),
+    ];
+    for (report, phase) in steps {
         assert_eq!(world.report(&claimed, report).await, Verdict::Accepted);
         let JobState::Running(attempt) = world.job(claimed.job_id).await.job.state else { panic!() };
         assert_eq!((attempt.phase, attempt.lease_id), (phase, claimed.lease_id));
@@ -26,6 +32,35 @@ pub(crate) async fn from_submit_to_end(world: &World) {
     assert!(record.started_at.is_some());
     assert_eq!(record.last_end, Some((1, Outcome::Succeeded, exit(0))));
     assert!(world.claim(&[claimed.job_id], &node).await.is_empty());
+}
+
+pub(crate) async fn outputs_are_part_of_the_outcome(world: &World) {
+    let node = world.node().await;
+    let end = |outputs| {
+        let AttemptEnd::Exited(facts) = exit(0) else { panic!() };
+        AttemptEnd::Exited(ExitFacts { outputs, ..facts })
+    };
+    let kept = Outputs::Kept(ArtifactHash([9; 32]));
+    let cases = [
+        (kept, Status::Success, Outcome::Succeeded, (0, 0)),
+        (Outputs::Refused, Status::Retry, Outcome::Failed, (1, 0)),
+        (Outputs::Late, Status::Retry, Outcome::Lost, (0, 1)),
+    ];
+    for (outputs, status, outcome, spent) in cases {
+        let claimed = world.placed(spec(), &node).await;
+        // Said at once, as by a worker whose start could not be delivered.
+        assert_eq!(world.report(&claimed, Report::Finishing).await, Verdict::Accepted);
+        assert_eq!(world.report(&claimed, Report::Started).await, Verdict::Already);
+        assert_eq!(world.end(&claimed, end(outputs)).await, Verdict::Accepted);
+        let record = world.job(claimed.job_id).await;
+        assert_eq!(record.job.status(), status, "{outputs:?}");
+        assert!(record.started_at.is_some());
+        let accounts = record.job.accounts;
+        assert_eq!((accounts.retry_count, accounts.platform_failures), spent, "{outputs:?}");
+        assert_eq!(record.last_end, Some((1, outcome, end(outputs))));
+        // Whoever sends again after a restart may have found out otherwise.
+        assert_eq!(world.end(&claimed, end(Outputs::Refused)).await, Verdict::Already);
+    }
 }
 
 pub(crate) async fn a_failure_is_retried_after_its_delay(world: &World) {
@@ -165,6 +200,10 @@ pub(crate) async fn what_runs_is_reserved(world: &World) {
     let state = world.store.nodes().await.unwrap().remove(0);
     assert_eq!(state.attempts, 2);
     assert_eq!(state.reserved, Resources { cpu_milli: 2_100, memory_bytes: (1 << 30) + (128 << 20) });
+    // Its outputs go up, its process is gone.
+    assert_eq!(world.report(&first, Report::Finishing).await, Verdict::Accepted);
+    let state = world.store.nodes().await.unwrap().remove(0);
+    assert_eq!((state.attempts, state.reserved), (2, Resources::DEFAULT));
     world.end(&first, exit(0)).await;
     let state = world.store.nodes().await.unwrap().remove(0);
     assert_eq!((state.attempts, state.reserved), (1, Resources::DEFAULT));

@@ -30,8 +30,9 @@ macro_rules! conformance_suite {
                 a_key_is_the_owners_own, keys_within_one_batch, a_key_used_at_the_same_time_makes_one_job,
                 an_unknown_commit_may_be_sent_again, all_or_none, an_unknown_pool_says_which_there_are,
                 the_limit_of_an_owner_holds, ten_thousand_in_one_call, what_is_outstanding_makes_it_ready,
-                an_artifact_frees_who_waits_for_it;
-            life: from_submit_to_end, a_failure_is_retried_after_its_delay, a_stale_lease_is_refused,
+                an_artifact_frees_who_waits_for_it, a_tree_is_known_with_all_its_files_or_not_at_all,
+                a_job_waits_for_all_its_artifacts;
+            life: from_submit_to_end, outputs_are_part_of_the_outcome, a_failure_is_retried_after_its_delay, a_stale_lease_is_refused,
                 the_same_report_again_is_already, a_late_outcome_after_lost_is_stale, one_bad_item_fails_no_other,
                 nul_and_ten_megabytes_end_a_job_all_the_same, a_claim_can_be_given_back, what_runs_is_reserved;
             claims: no_job_is_claimed_twice, a_claim_names_only_what_waits, every_group_has_a_head,
@@ -57,7 +58,8 @@ macro_rules! conformance_suite {
             logs: chunks_append_where_the_stream_ends, a_gap_says_where_to_go_on, only_the_lease_may_append,
                 chunks_are_found_by_offset_arrival_and_time;
             trail: tokens_count_until_revoked, a_token_may_end, changing_calls_are_audited,
-                old_things_are_removed_a_batch_at_a_time, a_lease_names_its_artifact, leases_and_now_are_known,
+                old_things_are_removed_a_batch_at_a_time, a_lease_may_fetch_what_its_attempt_needs, leases_and_now_are_known,
+                artifacts_go_when_nobody_needs_them, a_submit_that_names_a_doomed_artifact_spares_it,
                 a_closed_store_says_so;
         }
     };

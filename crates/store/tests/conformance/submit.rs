@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use jobyard_model::{ArtifactHash, BinaryUrl, JobSpec, JobState, Status, Timestamp};
-use jobyard_store::{JobQuery, SubmitError};
+use jobyard_model::{ArtifactHash, BinaryUrl, InputPath, JobSpec, JobState, Status, Timestamp};
+use jobyard_store::{JobQuery, NewTree, SubmitError, TreeRecord};
 
 use super::world::{World, ann, new_job, spec, with_key};
 
@@ -155,6 +155,53 @@ pub(crate) async fn an_artifact_frees_who_waits_for_it(world: &World) {
     assert_eq!(world.status(jobs[2]).await, Status::Cancelled);
     assert_eq!(world.job(jobs[0]).await.job.start_deadline, None);
     assert_eq!(world.status(world.submit(wants).await).await, Status::Waiting);
+}
+
+pub(crate) async fn a_job_waits_for_all_its_artifacts(world: &World) {
+    let [program, input] = [[5; 32], [6; 32]].map(ArtifactHash);
+    let wants = JobSpec {
+        binary: Some(BinaryUrl::Artifact(program)),
+        input_path: Some(InputPath::Stored(input)),
+        ..spec()
+    };
+    let job_id = world.submit(wants.clone()).await;
+    world.store.add_artifact(program, 1, &ann()).await.unwrap();
+    assert_eq!(world.status(job_id).await, Status::Ready);
+    let second = world.submit(wants.clone()).await;
+    let same = world.submit(JobSpec { input_path: Some(InputPath::Stored(program)), ..wants }).await;
+    assert_eq!(world.status(same).await, Status::Waiting);
+    world.store.add_artifact(input, 1, &ann()).await.unwrap();
+    for job_id in [job_id, second] {
+        assert_eq!(world.status(job_id).await, Status::Waiting);
+        assert_eq!(world.job(job_id).await.spec.input(), Some(input));
+    }
+}
+
+pub(crate) async fn a_tree_is_known_with_all_its_files_or_not_at_all(world: &World) {
+    let [hash, first, second] = [[1; 32], [2; 32], [3; 32]].map(ArtifactHash);
+    let tree =
+        NewTree { hash, manifest_bytes: 300, artifacts: vec![first, second], files: 3, size_bytes: 25 };
+    let waits = JobSpec { binary: Some(BinaryUrl::Artifact(hash)), ..spec() };
+    let job_id = world.submit(waits).await;
+    world.store.add_artifact(first, 10, &ann()).await.unwrap();
+    assert!(!world.store.add_tree(tree.clone(), &ann()).await.unwrap());
+    assert_eq!(world.store.tree(hash).await.unwrap(), None);
+    assert_eq!(world.store.artifact(hash).await.unwrap(), None);
+
+    world.store.add_artifact(second, 5, &ann()).await.unwrap();
+    for _ in 0..2 {
+        assert!(world.store.add_tree(tree.clone(), &ann()).await.unwrap());
+    }
+    assert_eq!(world.store.tree(hash).await.unwrap(), Some(TreeRecord { files: 3, size_bytes: 25 }));
+    assert_eq!(world.status(job_id).await, Status::Waiting);
+    let unknown = ArtifactHash([4; 32]);
+    let sizes = world.store.artifact_sizes(vec![second, unknown, hash, first]).await.unwrap();
+    assert_eq!(sizes, [Some(5), None, Some(300), Some(10)]);
+    let audit = world.store.audit(None, 10).await.unwrap();
+    assert_eq!(audit.iter().filter(|record| record.action == "tree.add").count(), 1);
+
+    let empty = NewTree { hash: unknown, artifacts: Vec::new(), files: 0, size_bytes: 0, ..tree };
+    assert!(world.store.add_tree(empty, &ann()).await.unwrap());
 }
 
 async fn all_jobs(world: &World) -> usize {

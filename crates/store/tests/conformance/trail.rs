@@ -2,8 +2,11 @@
 
 use jobyard_model::ids::TokenId;
 use jobyard_model::node::NodeGate;
-use jobyard_model::{ArtifactHash, BinaryUrl, JobSpec, LeaseId, LeaseSettings, Role, Timestamp};
-use jobyard_store::{Actor, Cutoffs, NewToken, StoreError};
+use jobyard_model::{
+    ArtifactHash, AttemptEnd, BinaryUrl, ExitFacts, InputPath, JobSpec, LeaseId, LeaseSettings, Outputs,
+    Role, Status, Timestamp,
+};
+use jobyard_store::{Actor, ArtifactCutoffs, Cutoffs, NewToken, NewTree, Retired, StoreError};
 use uuid::Uuid;
 
 use super::world::{World, ann, exit, new_job, spec, unique, with_key};
@@ -124,17 +127,116 @@ pub(crate) async fn old_things_are_removed_a_batch_at_a_time(world: &World) {
     assert!(world.submit_all(vec![with_key(spec(), "old", 9)]).await[0].created);
 }
 
-pub(crate) async fn a_lease_names_its_artifact(world: &World) {
+pub(crate) async fn a_lease_may_fetch_what_its_attempt_needs(world: &World) {
     let node = world.node().await;
-    let hash = ArtifactHash([8; 32]);
-    world.store.add_artifact(hash, 10, &ann()).await.unwrap();
-    let with = world.placed(JobSpec { binary: Some(BinaryUrl::Artifact(hash)), ..spec() }, &node).await;
+    let [program, manifest, file, other] = [[5; 32], [6; 32], [7; 32], [8; 32]].map(ArtifactHash);
+    for hash in [program, file, other] {
+        world.store.add_artifact(hash, 10, &ann()).await.unwrap();
+    }
+    let tree =
+        NewTree { hash: manifest, manifest_bytes: 90, artifacts: vec![file], files: 1, size_bytes: 10 };
+    assert!(world.store.add_tree(tree, &ann()).await.unwrap());
+    let with = JobSpec {
+        binary: Some(BinaryUrl::Artifact(program)),
+        input_path: Some(InputPath::Stored(manifest)),
+        ..spec()
+    };
+    let with = world.placed(with, &node).await;
     let without = world.placed(spec(), &node).await;
-    assert_eq!(world.store.artifact_of_lease(with.lease_id).await.unwrap(), Some(hash));
-    assert_eq!(world.store.artifact_of_lease(without.lease_id).await.unwrap(), None);
-    assert_eq!(world.store.artifact_of_lease(LeaseId(Uuid::nil())).await.unwrap(), None);
+    let may = async |lease_id, hash| world.store.lease_may_fetch(lease_id, hash).await.unwrap();
+    for hash in [program, manifest, file] {
+        assert!(may(with.lease_id, hash).await);
+        assert!(!may(without.lease_id, hash).await);
+        assert!(!may(LeaseId(Uuid::nil()), hash).await);
+    }
+    assert!(!may(with.lease_id, other).await);
     world.end(&with, exit(0)).await;
-    assert_eq!(world.store.artifact_of_lease(with.lease_id).await.unwrap(), None);
+    assert!(!may(with.lease_id, program).await);
+}
+
+/// A pass for what was not used for a minute, and was doomed a minute ago.
+async fn retire(world: &World) -> Retired {
+    let minute_ago = Timestamp(world.store.now().await.unwrap().0 - 60_000);
+    let cutoffs = ArtifactCutoffs { unused: minute_ago, doomed: minute_ago };
+    world.store.retire_artifacts(cutoffs, 100).await.unwrap()
+}
+
+async fn is_known(world: &World, hash: ArtifactHash) -> bool {
+    world.store.artifact(hash).await.unwrap().is_some()
+}
+
+pub(crate) async fn artifacts_go_when_nobody_needs_them(world: &World) {
+    let node = world.node().await;
+    let [program, manifest, file, loose, output] =
+        [[1; 32], [2; 32], [3; 32], [4; 32], [5; 32]].map(ArtifactHash);
+    for hash in [program, file, loose] {
+        world.store.add_artifact(hash, 10, &ann()).await.unwrap();
+    }
+    for hash in [manifest, output] {
+        let tree = NewTree { hash, manifest_bytes: 90, artifacts: vec![file], files: 1, size_bytes: 10 };
+        assert!(world.store.add_tree(tree, &ann()).await.unwrap());
+    }
+    let wants = JobSpec {
+        binary: Some(BinaryUrl::Artifact(program)),
+        input_path: Some(InputPath::Stored(manifest)),
+        ..spec()
+    };
+    let claimed = world.running(wants, &node).await;
+    let AttemptEnd::Exited(facts) = exit(0) else { panic!() };
+    let end = AttemptEnd::Exited(ExitFacts { outputs: Outputs::Kept(output), ..facts });
+    world.end(&claimed, end).await;
+    assert_eq!(retire(world).await, Retired::default(), "all were just used");
+
+    world.pass(100_000).await;
+    assert_eq!(retire(world).await, Retired { doomed: 1, removed: 0, needed: 4 });
+    assert!(is_known(world, loose).await, "and there for whoever has seen it");
+    world.pass(100_000).await;
+    let pass = retire(world).await;
+    assert_eq!((pass.doomed, pass.removed), (0, 1));
+    assert!(!is_known(world, loose).await);
+    let leftovers = world.store.leftover_artifacts(10).await.unwrap();
+    assert_eq!(leftovers.iter().map(|leftover| leftover.hash).collect::<Vec<_>>(), [loose]);
+    assert!(world.store.now().await.unwrap().ms_since(leftovers[0].since) < 60_000);
+    world.store.forget_leftover(loose).await.unwrap();
+    assert!(world.store.leftover_artifacts(10).await.unwrap().is_empty());
+
+    // The job goes, then its trees, then what was in them.
+    world.pass(100_000).await;
+    let now = world.store.now().await.unwrap();
+    let cutoffs = Cutoffs { jobs: now, keys: now, audit: Timestamp(0) };
+    assert_eq!(world.store.remove_old(cutoffs, 10).await.unwrap().jobs, 1);
+    let mut removed = 0;
+    for _ in 0..6 {
+        removed += retire(world).await.removed;
+        world.pass(100_000).await;
+    }
+    assert_eq!(removed, 4);
+    assert_eq!(world.store.tree(manifest).await.unwrap(), None);
+    for hash in [program, manifest, file, output] {
+        assert!(!is_known(world, hash).await);
+    }
+}
+
+pub(crate) async fn a_submit_that_names_a_doomed_artifact_spares_it(world: &World) {
+    let [asked, named, pushed, gone] = [[1; 32], [2; 32], [3; 32], [4; 32]].map(ArtifactHash);
+    for hash in [asked, named, pushed, gone] {
+        world.store.add_artifact(hash, 10, &ann()).await.unwrap();
+    }
+    world.pass(100_000).await;
+    assert_eq!(retire(world).await.doomed, 4);
+    let wants = |hash| JobSpec { binary: Some(BinaryUrl::Artifact(hash)), ..spec() };
+    assert_eq!(world.store.artifact_sizes(vec![asked]).await.unwrap(), [Some(10)]);
+    assert_eq!(world.status(world.submit(wants(named)).await).await, Status::Waiting);
+    world.store.add_artifact(pushed, 10, &ann()).await.unwrap();
+    world.pass(61_000).await;
+    assert_eq!(retire(world).await.removed, 1);
+    for hash in [asked, named, pushed] {
+        assert!(is_known(world, hash).await);
+    }
+    let late = world.submit(wants(gone)).await;
+    assert_eq!(world.status(late).await, Status::Ready);
+    world.store.add_artifact(gone, 10, &ann()).await.unwrap();
+    assert_eq!(world.status(late).await, Status::Waiting);
 }
 
 pub(crate) async fn leases_and_now_are_known(world: &World) {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use jobyard_model::node::NodeRegistration;
 use jobyard_model::{
-    AttemptEnd, EndedBy, Exit, ExitFacts, IoClass, JobId, JobKind, JobSpec, NodeId, Priority, Resources,
-    Runtime, SessionId, Status, Timestamp, Usage,
+    AttemptEnd, EndedBy, Exit, ExitFacts, IoClass, JobId, JobKind, JobSpec, NodeId, Outputs, Priority,
+    Resources, Runtime, SessionId, Status, Timestamp, Usage,
 };
 use jobyard_store::{
     Actor, Answer, Claimed, DatastoreKind, JobRecord, NewJob, Placement, RegisterAnswer, Report, ReportItem,
@@ -103,6 +103,7 @@ pub(crate) fn spec() -> JobSpec {
         node_labels: BTreeMap::new(),
         labels: BTreeMap::new(),
         origin: None,
+        input_path: None,
     }
 }
 
@@ -127,6 +128,7 @@ pub(crate) fn exit_with(ended_by: EndedBy, exit: Exit, message: &str) -> Attempt
         started_at: Some(Timestamp(1)),
         ended_at: Timestamp(2),
         usage: Usage { wall_ms: 5, limits: "none".to_owned(), ..Usage::default() },
+        outputs: Outputs::None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::Child;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jobyard_handoff::{AttemptDirectory, ExecPlan, FromSidecar, ToSidecar};
@@ -30,6 +31,10 @@ impl Keeper {
         if let Some(connection) = connection.as_mut().filter(|_| is_safe) {
             connection.say(&ToSidecar::AckOutcome).await;
         }
+        let Some(over) = self.publish(over).await else {
+            self.node.handed_over.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
         let end = (!self.heard.gone).then_some(over.end);
         self.node.relay.end(lease_id, end, over.log_bytes);
         let mut renewals = self.own_renewals();

@@ -4,12 +4,12 @@ use std::io::{self, ErrorKind};
 
 use jobyard_api::proto::LaunchVerdict;
 use jobyard_handoff::{AttemptDirectory, ExecPlan, Fault, FaultCode};
-use jobyard_model::{AttemptEnd, Exit};
+use jobyard_model::{ArtifactHash, AttemptEnd, Exit};
 use jobyard_runtime::{PrepareError, Prepared, Sidecar, cleanup};
 use tokio::sync::oneshot;
 
 use super::LaunchAnswer;
-use crate::artifacts::Hold;
+use crate::artifacts::{Hold, Item};
 use crate::facts;
 use crate::launch::{Executable, Order};
 use crate::node::Node;
@@ -27,16 +27,17 @@ pub(crate) enum Made {
 pub(crate) struct Ready {
     pub(crate) plan: ExecPlan,
     pub(crate) directory: AttemptDirectory,
-    /// `None`: its executable must be fetched first.
+    /// `None`: its executable or its input must be fetched first.
     pub(crate) sidecar: Option<io::Result<Sidecar>>,
     pub(crate) artifact: Option<Hold>,
+    pub(crate) input: Option<ArtifactHash>,
 }
 
 /// Makes the directory, answers the launch, reports the acceptance, and puts a sidecar beside that. (The sidecar of
 /// an exclusive attempt waits for `Go` before it starts anything.)
 pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sender<LaunchAnswer>) -> Made {
     let artifact = match order.executable {
-        Executable::Artifact(hash) => Some(node.artifacts.hold(hash)),
+        Executable::Artifact(hash) => Some(node.artifacts.hold(Item::program(hash))),
         Executable::File(_) | Executable::Command => None,
     };
     let (plan, directory) = match make_directory(node, order, slot) {
@@ -52,12 +53,13 @@ pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sende
             return Made::Unrunnable(end);
         }
     };
-    let is_here = artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.hash));
+    let is_here =
+        order.input.is_none() && artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.item));
     // The sidecar does its part while we talk.
     let sidecar = is_here.then(|| node.sidecars.begin(&directory));
     let _ = answer.send(LaunchAnswer::Accepted);
     node.relay.say(order.attempt.lease_id, Word::Accepted);
-    Made::Attempt(Box::new(Ready { plan, directory, sidecar, artifact }))
+    Made::Attempt(Box::new(Ready { plan, directory, sidecar, artifact, input: order.input }))
 }
 
 enum Refusal {
@@ -65,6 +67,7 @@ enum Refusal {
     Unrunnable(AttemptEnd),
 }
 
+#[expect(clippy::result_large_err, reason = "made once an attempt, and on its way out")]
 fn make_directory(node: &Node, order: &Order, slot: u32) -> Result<(ExecPlan, AttemptDirectory), Refusal> {
     let Prepared { plan, environment, .. } =
         node.prepare(order, slot).map_err(|error| of_prepare(node, error))?;

@@ -5,6 +5,7 @@
 
 mod finish;
 mod making;
+mod publish;
 mod staging;
 mod watch;
 
@@ -13,12 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use jobyard_handoff::{AttemptDirectory, ExecPlan, StopReason};
-use jobyard_model::AttemptEnd;
+use jobyard_model::{ArtifactHash, AttemptEnd};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Interval, MissedTickBehavior, interval_at};
 
 pub(crate) use self::finish::clear_away;
 use self::making::{Made, make};
+pub(crate) use self::publish::is_good;
 use self::watch::Watched;
 use crate::artifacts::Hold;
 use crate::launch::{AttemptRef, Order};
@@ -104,6 +106,8 @@ pub(crate) struct Keeper {
     /// To be reaped when it is gone.
     child: Option<Child>,
     artifact: Option<Hold>,
+    /// To be staged before it starts.
+    input: Option<ArtifactHash>,
 }
 
 /// An attempt directory of an earlier worker.
@@ -141,7 +145,7 @@ pub(crate) async fn launched(
             node.table().forget(lease_id, Rest::Nothing);
         }
         Some(Made::Attempt(ready)) => {
-            let making::Ready { plan, directory, sidecar, artifact } = *ready;
+            let making::Ready { plan, directory, sidecar, artifact, input } = *ready;
             let keeper = Keeper {
                 node,
                 attempt,
@@ -152,6 +156,7 @@ pub(crate) async fn launched(
                 origin: Origin::Launched,
                 child: None,
                 artifact,
+                input,
             };
             keeper.begin(sidecar).await;
         }
@@ -171,6 +176,8 @@ pub(crate) async fn adopted(node: Arc<Node>, found: Found, place: Place) {
         origin: Origin::Adopted,
         child: None,
         artifact,
+        // Staged before its sidecar came to be.
+        input: None,
     };
     let watched = match keeper.look().await {
         watch::Look::Connected(connection) => keeper.watch(connection).await,

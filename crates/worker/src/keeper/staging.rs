@@ -1,6 +1,7 @@
-//! Fetching the executable, once the acceptance is acknowledged; then the sidecar.
+//! Fetching the executable and the input, once the acceptance is acknowledged; then the sidecar.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jobyard_model::{AttemptEnd, Exit};
@@ -10,6 +11,7 @@ use super::Keeper;
 use crate::artifacts::FetchError;
 use crate::connection::Connection;
 use crate::facts::launch_fault;
+use crate::inputs::{self, Input};
 use crate::relay::Word;
 
 impl Keeper {
@@ -17,7 +19,8 @@ impl Keeper {
     pub(super) async fn stage(&mut self) -> Result<io::Result<Sidecar>, AttemptEnd> {
         self.accepted().await?;
         self.fetch().await?;
-        let (node, directory) = (std::sync::Arc::clone(&self.node), self.directory.clone());
+        self.stage_input().await?;
+        let (node, directory) = (Arc::clone(&self.node), self.directory.clone());
         let begun = self.node.blocking(move || node.sidecars.begin(&directory)).await;
         Ok(begun.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into())))
     }
@@ -35,6 +38,7 @@ impl Keeper {
         Ok(())
     }
 
+    #[expect(clippy::result_large_err, reason = "made once an attempt, and on its way out")]
     fn still_wanted(&self) -> Result<(), AttemptEnd> {
         if self.heard.is_unwanted() {
             return Err(AttemptEnd::NotStarted { why: "stopped before it started".to_owned() });
@@ -44,38 +48,56 @@ impl Keeper {
 
     async fn fetch(&mut self) -> Result<(), AttemptEnd> {
         let Some(hold) = self.artifact.take() else { return Ok(()) };
-        let cache = std::sync::Arc::clone(&self.node.artifacts);
+        let cache = Arc::clone(&self.node.artifacts);
         let patience = Duration::from_millis(self.plan.times.lease_ms);
         let lease_id = self.attempt.lease_id;
-        let fetched = {
-            let fetch = cache.fetch(&hold, lease_id, patience);
-            tokio::pin!(fetch);
-            let hand_over = self.node.hand_over.clone();
-            let mut renewals = self.own_renewals();
-            loop {
-                tokio::select! {
-                    fetched = &mut fetch => break fetched,
-                    nudge = self.inbox.recv() => self.heard.note(nudge.ok_or_else(abandoned)?),
-                    _ = renewals.tick() => self.say(Word::Renewed),
-                    () = hand_over.cancelled() => return Err(abandoned()),
-                }
-                self.still_wanted()?;
-            }
-        };
+        let fetched = self.while_wanted(cache.fetch(&hold, lease_id, patience)).await?;
         self.artifact = Some(hold);
-        fetched.map_err(|error| self.not_fetched(&error))
+        fetched.map_err(|error| self.not_fetched("the executable", &error))
     }
 
-    fn not_fetched(&self, error: &FetchError) -> AttemptEnd {
+    async fn stage_input(&mut self) -> Result<(), AttemptEnd> {
+        let (Some(hash), Some(scratch)) = (self.input, &self.plan.scratch) else { return Ok(()) };
+        let input = Input {
+            hash,
+            lease_id: self.attempt.lease_id,
+            folder: scratch.join("input"),
+            may_share: self.plan.user.is_some_and(|user| user.private),
+            patience: Duration::from_millis(self.plan.times.lease_ms),
+        };
+        let cache = Arc::clone(&self.node.artifacts);
+        let staged = self.while_wanted(inputs::stage(&cache, &input)).await?;
+        staged.map_err(|error| self.not_fetched("the input", &error))
+    }
+
+    /// Renews the lease while something goes on, and drops that when the attempt is not wanted any more.
+    async fn while_wanted<T>(&mut self, work: impl Future<Output = T>) -> Result<T, AttemptEnd> {
+        tokio::pin!(work);
+        let hand_over = self.node.hand_over.clone();
+        let mut renewals = self.own_renewals();
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                nudge = self.inbox.recv() => self.heard.note(nudge.ok_or_else(abandoned)?),
+                _ = renewals.tick() => self.say(Word::Renewed),
+                () = hand_over.cancelled() => return Err(abandoned()),
+            }
+            self.still_wanted()?;
+        }
+    }
+
+    fn not_fetched(&self, what: &str, error: &FetchError) -> AttemptEnd {
         let exit = match error {
             FetchError::Refused(_) => Exit::Unrunnable,
             FetchError::Door(_) | FetchError::Mismatch { .. } | FetchError::Disk(_) => Exit::LaunchFault,
         };
         let source = std::error::Error::source(error).map(|source| format!(": {source}"));
-        launch_fault(exit, format!("{error}{}", source.unwrap_or_default()), self.node.clock.now())
+        let message = format!("{what} {error}{}", source.unwrap_or_default());
+        launch_fault(exit, message, self.node.clock.now())
     }
 
     /// Takes over a sidecar that was just given the attempt, or says why there is none.
+    #[expect(clippy::result_large_err, reason = "made once an attempt, and on its way out")]
     pub(super) fn connect(&mut self, sidecar: io::Result<Sidecar>) -> Result<Connection, AttemptEnd> {
         let connection = sidecar.and_then(|Sidecar { process, connection }| {
             self.child = Some(process);

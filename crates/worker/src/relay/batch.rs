@@ -103,6 +103,7 @@ fn said(word: Word) -> Said {
         Word::Renewed => Said::Renewed,
         Word::Accepted => Said::Accepted,
         Word::Started => Said::Started,
+        Word::Finishing => Said::Finishing,
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) enum Word {
     Accepted,
     /// Implies `Accepted`.
     Started,
+    /// Implies `Started`.
+    Finishing,
     /// Not implied by the others: said again, those renew nothing.
     Renewed,
 }
@@ -49,7 +51,7 @@ pub(super) struct Words {
 impl Words {
     fn add(&mut self, word: Word) {
         match word {
-            Word::Accepted | Word::Started => self.step = self.step.max(Some(word)),
+            Word::Accepted | Word::Started | Word::Finishing => self.step = self.step.max(Some(word)),
             Word::Renewed => self.renewed = Some(word),
         }
     }

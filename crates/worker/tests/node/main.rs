@@ -6,7 +6,9 @@
 
 mod artifacts;
 mod delivery;
+mod inputs;
 mod launching;
+mod outputs;
 mod restarts;
 mod standing;
 mod stopping;

@@ -51,6 +51,14 @@ pub(crate) struct Heard {
     /// Fetches stay open and give nothing.
     pub(crate) fetches_hang: bool,
     pub(crate) fetches: u32,
+    /// Manifests that came up.
+    pub(crate) trees: Vec<ArtifactHash>,
+    /// How many artifacts came up, manifests included.
+    pub(crate) stored: u32,
+    /// Uploads stay open and come to no end.
+    pub(crate) stores_hang: bool,
+    /// Why uploads are refused; empty when they are not.
+    pub(crate) stores_refused: String,
     pub(crate) logs_later: u32,
     pub(crate) registered: Vec<proto::RegisterRequest>,
     pub(crate) unknown_pool: bool,
@@ -235,6 +243,45 @@ impl ReportDoor for Desk {
                 Err(DoorError::Refused { address: "desk".to_owned(), why })
             }
         }
+    }
+
+    async fn missing_artifacts(
+        &self,
+        request: proto::MissingArtifactsRequest,
+    ) -> Result<proto::MissingArtifactsReply, DoorError> {
+        self.answer(|heard| {
+            let is_missing =
+                |hash: &Bytes| !heard.artifacts.contains_key(&convert::artifact_hash(hash).unwrap());
+            proto::MissingArtifactsReply { missing: request.sha256.into_iter().filter(is_missing).collect() }
+        })
+    }
+
+    async fn store_artifact(
+        &self,
+        request: proto::StoreArtifactRequest,
+        mut data: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        let (hangs, refused) = self.answer(|heard| (heard.stores_hang, heard.stores_refused.clone()))?;
+        if hangs {
+            return std::future::pending().await;
+        }
+        if !refused.is_empty() {
+            return Err(DoorError::Refused { address: "desk".to_owned(), why: refused });
+        }
+        let mut bytes = Vec::new();
+        while let Some(piece) = data.next().await {
+            bytes.extend_from_slice(&piece.unwrap());
+        }
+        let hash = convert::artifact_hash(&request.sha256).unwrap();
+        assert_eq!(hash, ArtifactHash(Sha256::digest(&bytes).into()));
+        self.answer(|heard| {
+            heard.stored += 1;
+            heard.order.push("stored");
+            heard.artifacts.insert(hash, bytes.into());
+            if request.tree {
+                heard.trees.push(hash);
+            }
+        })
     }
 }
 

@@ -3,7 +3,9 @@
 use jobyard_api::json::{
     Attempt, Bytes, Cores, Event, Job, JobOrigin, JobResources, JobResult, Seconds, Time, Usage,
 };
-use jobyard_model::{AttemptEnd, BinaryUrl, EndedBy, Exit, JobState, Principal, Timestamp};
+use jobyard_model::{
+    ArtifactHash, AttemptEnd, BinaryUrl, EndedBy, Exit, JobState, Outputs, Principal, Timestamp,
+};
 use jobyard_store::{AttemptRecord, EventRecord, JobRecord};
 
 /// A job; without its `env` for those who don't act for its owner.
@@ -15,7 +17,8 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         _ => None,
     };
     let spec = record.spec;
-    let env = viewer.acts_for(&spec.owner).then_some(spec.env);
+    let acts_for = viewer.acts_for(&spec.owner);
+    let env = acts_for.then_some(spec.env);
     let seconds = |ms| Seconds { ms };
     let accounts = record.job.accounts;
     Job {
@@ -28,6 +31,7 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         reason,
         binary_url: spec.binary.map(binary_url),
         command: spec.command,
+        input_path: spec.input_path.map(|path| path.to_string()),
         env,
         created_time: Time(record.created_at),
         started_time: record.started_at.map(Time),
@@ -61,8 +65,9 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         intent: record.job.intent,
         result: record.last_end.map(|(number, outcome, end)| {
             let told = Told::new(end);
-            let (exit_code, signal, message, usage) = (told.exit_code, told.signal, told.message, told.usage);
-            JobResult { attempt: number, outcome, exit_code, signal, message, usage }
+            let Told { exit_code, signal, message, usage, .. } = told;
+            let output = told.output.filter(|_| acts_for).map(|hash| format!("sha256:{hash}"));
+            JobResult { attempt: number, outcome, exit_code, signal, message, output, usage }
         }),
         attempt: (record.job.last_attempt > 0).then_some(record.job.last_attempt),
         warnings: Vec::new(),
@@ -124,6 +129,7 @@ struct Told {
     exit_code: Option<i32>,
     signal: Option<i32>,
     message: String,
+    output: Option<ArtifactHash>,
     usage: Option<Usage>,
 }
 
@@ -154,6 +160,10 @@ impl Told {
             exit_code,
             signal,
             message: facts.message,
+            output: match facts.outputs {
+                Outputs::Kept(hash) => Some(hash),
+                Outputs::None | Outputs::Refused | Outputs::Late => None,
+            },
             usage: (exit_code.is_some() || signal.is_some()).then_some(usage),
         }
     }

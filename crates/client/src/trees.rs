@@ -1,0 +1,397 @@
+//! Folders in the artifact store.
+//!
+//! Invariants: **a pulled folder is there whole or not at all, and nothing outside of it is written**; what the server
+//! has already is not sent again, so that a push that broke off goes on where it was.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use jobyard_api::json::{ArtifactNames, MissingArtifacts};
+use jobyard_model::ArtifactHash;
+use jobyard_tree::{Folder, FoundFile, MAX_MANIFEST_BYTES, Mode, NewFolder, Tree, TreeFile};
+use reqwest::{Method, StatusCode};
+use sha2::{Digest, Sha256};
+use tokio::fs::File;
+
+use crate::artifacts::part_path;
+use crate::outage::Outage;
+use crate::retry::Repeat;
+use crate::transport::Call;
+use crate::{Artifacts, Error};
+
+const PUSHING: &str = "pushing a folder";
+const PULLING: &str = "pulling a folder";
+/// Files hashed at a time.
+const HASHED_AT_ONCE: usize = 4;
+/// Files on their way at a time.
+const MOVED_AT_ONCE: usize = 8;
+/// Names in one question for what is missing.
+const ASKED_AT_ONCE: usize = 1_000;
+/// How often files that vanish from the server between question and answer are sent again.
+const ROUNDS: u32 = 3;
+
+/// How far a push or a pull of a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FolderStep {
+    /// So much there is in all.
+    Listed {
+        /// How many files.
+        files: u64,
+        /// How many bytes they have together.
+        bytes: u64,
+    },
+    /// One more file has its hash.
+    Hashed {
+        /// How many bytes it has.
+        bytes: u64,
+    },
+    /// So much more has to be sent.
+    ToSend {
+        /// How many files.
+        files: u64,
+        /// How many bytes they have together.
+        bytes: u64,
+    },
+    /// So many more bytes went over the wire.
+    Moved {
+        /// How many.
+        bytes: u64,
+    },
+    /// A try broke off: so many of those have to go again.
+    Again {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+/// Told of each step; called from several tasks.
+pub type FolderWatch = Arc<dyn Fn(FolderStep) + Send + Sync>;
+
+/// What a push of a folder did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PushedFolder {
+    /// The tree's name; `sha256:<hash>` as a job's `input_path`.
+    pub hash: ArtifactHash,
+    /// How many files it has.
+    pub files: u64,
+    /// How many bytes they have together.
+    pub size_bytes: u64,
+    /// How many files had to be sent.
+    pub sent_files: u64,
+    /// How many bytes had to be sent.
+    pub sent_bytes: u64,
+}
+
+/// What a pull of a folder did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PulledFolder {
+    /// How many files it has.
+    pub files: u64,
+    /// How many bytes they have together.
+    pub size_bytes: u64,
+}
+
+impl Artifacts {
+    /// Sends a folder: its files, as far as the server doesn't have them, then its manifest. Links count as the files
+    /// they lead to, empty folders are left out.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client) -> Result<(), jobyard_client::Error> {
+    /// let pushed = client.artifacts().push_folder("texts".as_ref(), std::sync::Arc::new(|_| ())).await?;
+    /// println!("sha256:{}", pushed.hash);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Folder`] when something in it can't be kept, or can't be read; [`Error::Problem`];
+    /// [`Error::Unreachable`].
+    pub async fn push_folder(&self, path: &Path, watch: FolderWatch) -> Result<PushedFolder, Error> {
+        let opening = path.to_owned();
+        let (folder, found) = blocking(move || {
+            let folder = Folder::open(&opening)?;
+            let found = folder.files()?;
+            Ok((Arc::new(folder), found))
+        })
+        .await?;
+        let bytes = found.iter().map(|file| file.size).sum();
+        watch(FolderStep::Listed { files: found.len() as u64, bytes });
+        let tree = hash_all(&folder, found, &watch).await?;
+        let (tree, manifest, hash) = blocking(move || {
+            let (manifest, hash) = tree.encode()?;
+            Ok((tree, Bytes::from(manifest), hash))
+        })
+        .await?;
+        let mut pushed = PushedFolder {
+            hash,
+            files: tree.files.len() as u64,
+            size_bytes: tree.size_bytes(),
+            sent_files: 0,
+            sent_bytes: 0,
+        };
+        if self.has_tree(hash).await? {
+            return Ok(pushed);
+        }
+        let mut rounds_left = ROUNDS;
+        loop {
+            rounds_left -= 1;
+            self.push_missing(&folder, &tree, &watch, &mut pushed).await?;
+            match self.put_tree(hash, manifest.clone()).await {
+                Err(error) if error.code() == Some("tree_incomplete") && rounds_left > 0 => {}
+                done => return done.map(|()| pushed),
+            }
+        }
+    }
+
+    /// Whether the server has a tree, with all its files.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client, hash: jobyard_client::ArtifactHash) -> Result<(), jobyard_client::Error> {
+    /// if client.artifacts().has_tree(hash).await? {
+    ///     println!("a folder");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Problem`]; [`Error::Unreachable`].
+    pub async fn has_tree(&self, hash: ArtifactHash) -> Result<bool, Error> {
+        let call = Call::head("looking for a tree", format!("/trees/{hash}"));
+        match self.client().confirm(&call).await {
+            Ok(_) => Ok(true),
+            Err(Error::Problem(problem)) if problem.status == StatusCode::NOT_FOUND.as_u16() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Fetches a tree into a folder that isn't there yet, or is empty.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client, hash: jobyard_client::ArtifactHash) -> Result<(), jobyard_client::Error> {
+    /// client.artifacts().pull_folder(hash, "texts".as_ref(), std::sync::Arc::new(|_| ())).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::File`] when there is something, or it can't be written; [`Error::WrongHash`]; [`Error::Problem`] when
+    /// there is no such tree; [`Error::Unreachable`].
+    pub async fn pull_folder(
+        &self,
+        hash: ArtifactHash,
+        to: &Path,
+        watch: FolderWatch,
+    ) -> Result<PulledFolder, Error> {
+        let to = free_place(to).await?;
+        let tree = self.fetch_tree(hash).await?;
+        let pulled = PulledFolder { files: tree.files.len() as u64, size_bytes: tree.size_bytes() };
+        watch(FolderStep::Listed { files: pulled.files, bytes: pulled.size_bytes });
+        let draft = part_path(&to);
+        let filled = self.fill(tree, (&draft, &to), &watch).await;
+        if filled.is_err() {
+            // The error that brought us here says more than one about the leftover would.
+            let _ = tokio::fs::remove_dir_all(&draft).await;
+        }
+        filled.map(|()| pulled)
+    }
+
+    async fn push_missing(
+        &self,
+        folder: &Arc<Folder>,
+        tree: &Tree,
+        watch: &FolderWatch,
+        pushed: &mut PushedFolder,
+    ) -> Result<(), Error> {
+        let by_hash: HashMap<ArtifactHash, (&str, u64)> =
+            tree.files.iter().map(|(path, file)| (file.sha256, (path.as_str(), file.size))).collect();
+        let mut names: Vec<ArtifactHash> = by_hash.keys().copied().collect();
+        names.sort_unstable();
+        for asked in names.chunks(ASKED_AT_ONCE) {
+            let missing = self.missing(asked).await?;
+            let wanted: Vec<(ArtifactHash, String, u64)> = missing
+                .iter()
+                .filter_map(|hash| by_hash.get(hash).map(|(path, size)| (*hash, (*path).to_owned(), *size)))
+                .collect();
+            let files = wanted.len() as u64;
+            let bytes = wanted.iter().map(|(_, _, size)| size).sum();
+            watch(FolderStep::ToSend { files, bytes });
+            let sending =
+                wanted.into_iter().map(|(hash, path, size)| self.push_one(folder, path, (hash, size), watch));
+            stream::iter(sending).buffer_unordered(MOVED_AT_ONCE).try_for_each(async |()| Ok(())).await?;
+            pushed.sent_files += files;
+            pushed.sent_bytes += bytes;
+        }
+        Ok(())
+    }
+
+    async fn missing(&self, asked: &[ArtifactHash]) -> Result<Vec<ArtifactHash>, Error> {
+        let names = ArtifactNames { sha256: asked.iter().map(ToString::to_string).collect() };
+        let call = Call::post(PUSHING, "/artifacts/missing", Repeat::Safe).json(&names)?;
+        let answer: MissingArtifacts = self.client().fetch(&call).await?;
+        let read = |name: &String| name.parse().map_err(|_| self.client().answer(PUSHING, name.clone()));
+        answer.missing.iter().map(read).collect()
+    }
+
+    async fn push_one(
+        &self,
+        folder: &Arc<Folder>,
+        path: String,
+        (hash, size): (ArtifactHash, u64),
+        watch: &FolderWatch,
+    ) -> Result<(), Error> {
+        let policy = self.client().inner().retry_policy;
+        let mut outage = Outage::default();
+        loop {
+            // Opened anew for each try: what was sent is gone.
+            let (folder, path) = (Arc::clone(folder), path.clone());
+            let file = blocking(move || {
+                let file = folder.open_file(&path)?;
+                match file.metadata().map(|metadata| metadata.len()) {
+                    Ok(now) if now == size => Ok(file),
+                    other => {
+                        let changed = || io::Error::other("it changed while it was pushed");
+                        let source = other.err().unwrap_or_else(changed);
+                        Err(Error::File { doing: "read", path: path.into(), source })
+                    }
+                }
+            })
+            .await?;
+            let moved = self.counter(Some(watch));
+            match self.put(hash, size, File::from_std(file), moved.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    watch(FolderStep::Again { bytes: moved.bytes() });
+                    outage.bear(&policy, error).await?;
+                }
+            }
+        }
+    }
+
+    async fn put_tree(&self, hash: ArtifactHash, manifest: Bytes) -> Result<(), Error> {
+        let call = Call::new(PUSHING, Method::PUT, format!("/trees/{hash}"), Repeat::Safe).body(manifest);
+        self.client().confirm(&call).await.map(|_| ())
+    }
+
+    async fn fetch_tree(&self, hash: ArtifactHash) -> Result<Tree, Error> {
+        let mut response = self.client().open(&Call::get(PULLING, format!("/trees/{hash}"))).await?;
+        let mut manifest = BytesMut::new();
+        while let Some(piece) = self.next_piece(PULLING, &mut response).await? {
+            if manifest.len() + piece.len() > MAX_MANIFEST_BYTES {
+                return Err(self.client().answer(PULLING, "the manifest is too large".to_owned()));
+            }
+            manifest.extend_from_slice(&piece);
+        }
+        blocking(move || {
+            let got = ArtifactHash(Sha256::digest(&manifest).into());
+            if got != hash {
+                return Err(Error::WrongHash { wanted: hash, got });
+            }
+            Ok(Tree::decode(&manifest)?)
+        })
+        .await
+    }
+
+    /// Fills the draft, then gives it its name.
+    async fn fill(&self, tree: Tree, (draft, to): (&Path, &Path), watch: &FolderWatch) -> Result<(), Error> {
+        let unwritable = |path: &Path| {
+            let path = path.to_owned();
+            move |source| Error::File { doing: "write", path, source }
+        };
+        let making = draft.to_owned();
+        let (new, tree) = blocking(move || {
+            let mut new = NewFolder::create(&making).map_err(unwritable(&making))?;
+            for path in tree.files.keys() {
+                new.make_way(path).map_err(unwritable(&making.join(path)))?;
+            }
+            Ok((Arc::new(new), tree))
+        })
+        .await?;
+        let pulling = tree.files.into_iter().map(|(path, file)| self.pull_one(&new, path, file, watch));
+        stream::iter(pulling).buffer_unordered(MOVED_AT_ONCE).try_for_each(async |()| Ok(())).await?;
+        let name = to.to_owned();
+        blocking(move || new.keep_as(&name).map_err(unwritable(&name))).await
+    }
+
+    async fn pull_one(
+        &self,
+        new: &Arc<NewFolder>,
+        path: String,
+        file: TreeFile,
+        watch: &FolderWatch,
+    ) -> Result<(), Error> {
+        let unwritable = |source| Error::File { doing: "write", path: PathBuf::from(&path), source };
+        let permissions = match file.mode {
+            Mode::Plain => 0o644,
+            Mode::Executable => 0o755,
+        };
+        let mut made = new.create_file(&path, permissions).map_err(unwritable)?;
+        let policy = self.client().inner().retry_policy;
+        let mut outage = Outage::default();
+        loop {
+            let moved = self.counter(Some(watch));
+            let into = File::from_std(made.try_clone().map_err(unwritable)?);
+            match self.pull(file.sha256, into, &unwritable, &moved).await {
+                Ok(_) => return Ok(()),
+                Err(error) => {
+                    watch(FolderStep::Again { bytes: moved.bytes() });
+                    outage.bear(&policy, error).await?;
+                    made.set_len(0).and_then(|()| made.rewind()).map_err(unwritable)?;
+                }
+            }
+        }
+    }
+}
+
+async fn hash_all(folder: &Arc<Folder>, found: Vec<FoundFile>, watch: &FolderWatch) -> Result<Tree, Error> {
+    let hashing = found.into_iter().map(|file| {
+        let folder = Arc::clone(folder);
+        blocking(move || {
+            let hashed = folder.hash_file(&file.path)?;
+            Ok((file.path, TreeFile { sha256: hashed.sha256, size: hashed.size, mode: file.mode }))
+        })
+    });
+    let mut hashed = stream::iter(hashing).buffer_unordered(HASHED_AT_ONCE);
+    let mut tree = Tree::default();
+    while let Some((path, file)) = hashed.try_next().await? {
+        watch(FolderStep::Hashed { bytes: file.size });
+        tree.files.insert(path, file);
+    }
+    Ok(tree)
+}
+
+/// The place as a path with a name, where there is nothing but perhaps an empty folder.
+async fn free_place(to: &Path) -> Result<PathBuf, Error> {
+    let place = to.to_owned();
+    blocking(move || {
+        let unwritable = |source| Error::File { doing: "write", path: place.clone(), source };
+        let named = match place.file_name() {
+            Some(_) => place.clone(),
+            None => std::fs::canonicalize(&place).map_err(unwritable)?,
+        };
+        let first = std::fs::read_dir(&named).and_then(|mut entries| entries.next().transpose());
+        match first {
+            Ok(None) => Ok(named),
+            Ok(Some(_)) => {
+                Err(unwritable(io::Error::new(ErrorKind::AlreadyExists, "there is something in it")))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(named),
+            Err(error) => Err(unwritable(error)),
+        }
+    })
+    .await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // Only a panic in there, or the end of everything, comes this way.
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}

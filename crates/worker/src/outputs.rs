@@ -1,0 +1,194 @@
+//! Sending what an attempt left in its output folder: the files that the artifact store lacks, then the manifest.
+//!
+//! Owns nothing; the folder is nobody's any more, since all of the attempt's processes are gone. Repeatable: what went up
+//! before is not sent again. Only files of the attempt's own user are read.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{StreamExt, TryStreamExt};
+use jobyard_api::doors::{DoorError, ReportDoor};
+use jobyard_api::grpc::convert;
+use jobyard_api::proto;
+use jobyard_model::{ArtifactHash, LeaseId};
+use jobyard_tree::{Folder, FolderError, ManifestError, Tree, TreeFile};
+use thiserror::Error;
+use tokio::io::AsyncReadExt;
+use tokio::time::sleep;
+use tokio_util::io::ReaderStream;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Files hashed, or sent, at a time.
+const AT_ONCE: usize = 4;
+/// Artifacts in one question for what is missing.
+const ASKED_AT_ONCE: usize = 1_000;
+const READ_BYTES: usize = 256 << 10;
+
+/// Why outputs are not kept.
+#[derive(Debug, Error)]
+pub(crate) enum UploadError {
+    /// The user's to mend.
+    #[error("its outputs can't be kept: {0}")]
+    Refused(String),
+    /// The door does not answer, or the folder could not be read.
+    #[error("its outputs could not be sent")]
+    Door(#[source] DoorError),
+    #[error("its outputs could not be read")]
+    Disk(#[source] io::Error),
+}
+
+/// What is to be sent, by whose right.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    pub(crate) lease_id: LeaseId,
+    pub(crate) folder: PathBuf,
+    /// Whose files are taken; `None`: whosever.
+    pub(crate) owner: Option<u32>,
+}
+
+/// Whether there is anything to send. Blocks.
+pub(crate) fn is_empty(output: &Output) -> bool {
+    match Folder::open(&output.folder).and_then(|folder| folder.is_empty()) {
+        Ok(is_empty) => is_empty,
+        Err(FolderError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => true,
+        // What is wrong with it is found out when it is sent.
+        Err(_) => false,
+    }
+}
+
+/// Sends it; a door that doesn't answer is asked again, for ever. `None`: there were only empty folders.
+pub(crate) async fn upload(
+    door: Arc<dyn ReportDoor>,
+    output: Output,
+) -> Result<Option<ArtifactHash>, UploadError> {
+    let opening = output.clone();
+    let (folder, found) = blocking(move || {
+        let folder = Folder::open(&opening.folder)?.owned_by(opening.owner);
+        let found = folder.files()?;
+        Ok((Arc::new(folder), found))
+    })
+    .await?;
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let hashing = found.into_iter().map(|file| {
+        let folder = Arc::clone(&folder);
+        blocking(move || {
+            let hashed = folder.hash_file(&file.path)?;
+            Ok((file.path, TreeFile { sha256: hashed.sha256, size: hashed.size, mode: file.mode }))
+        })
+    });
+    let files = stream::iter(hashing).buffer_unordered(AT_ONCE).try_collect().await?;
+    let tree = Tree { files };
+    let (manifest, hash) = tree.encode().map_err(|error| of_manifest(&error))?;
+    let sending = Sending { door, lease_id: output.lease_id, folder, tree, manifest: manifest.into(), hash };
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match sending.send_all().await {
+            Ok(()) => return Ok(Some(hash)),
+            Err(UploadError::Door(error)) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "sending outputs again");
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+struct Sending {
+    door: Arc<dyn ReportDoor>,
+    lease_id: LeaseId,
+    folder: Arc<Folder>,
+    tree: Tree,
+    manifest: Bytes,
+    hash: ArtifactHash,
+}
+
+impl Sending {
+    async fn send_all(&self) -> Result<(), UploadError> {
+        let by_hash: HashMap<ArtifactHash, &str> =
+            self.tree.files.iter().map(|(path, file)| (file.sha256, path.as_str())).collect();
+        let mut hashes: Vec<ArtifactHash> = by_hash.keys().copied().collect();
+        hashes.sort_unstable();
+        for asked in hashes.chunks(ASKED_AT_ONCE) {
+            let missing = self.missing(asked).await?;
+            let sending =
+                missing.into_iter().filter_map(|hash| Some(self.send_file(hash, by_hash.get(&hash)?)));
+            stream::iter(sending).buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?;
+        }
+        let manifest = stream::iter([Ok(self.manifest.clone())]).boxed();
+        self.store(self.hash, Kind::Manifest, manifest).await
+    }
+
+    async fn missing(&self, asked: &[ArtifactHash]) -> Result<Vec<ArtifactHash>, UploadError> {
+        let request = proto::MissingArtifactsRequest {
+            lease_id: convert::id_bytes(self.lease_id.0),
+            sha256: asked.iter().map(|hash| Bytes::copy_from_slice(&hash.0)).collect(),
+        };
+        let reply = self.door.missing_artifacts(request).await.map_err(of_door)?;
+        Ok(reply.missing.iter().filter_map(|hash| convert::artifact_hash(hash).ok()).collect())
+    }
+
+    async fn send_file(&self, hash: ArtifactHash, path: &str) -> Result<(), UploadError> {
+        let (folder, opening) = (Arc::clone(&self.folder), path.to_owned());
+        let file = blocking(move || Ok(folder.open_file(&opening)?)).await?;
+        let size = self.tree.files.get(path).map_or(0, |file| file.size);
+        let data = ReaderStream::with_capacity(tokio::fs::File::from_std(file).take(size), READ_BYTES);
+        self.store(hash, Kind::File, data.boxed()).await
+    }
+
+    async fn store(
+        &self,
+        hash: ArtifactHash,
+        kind: Kind,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), UploadError> {
+        let request = proto::StoreArtifactRequest {
+            lease_id: convert::id_bytes(self.lease_id.0),
+            sha256: Bytes::copy_from_slice(&hash.0),
+            tree: kind == Kind::Manifest,
+            data: Bytes::new(),
+        };
+        self.door.store_artifact(request, data).await.map_err(of_door)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Manifest,
+}
+
+fn of_door(error: DoorError) -> UploadError {
+    match error {
+        DoorError::Refused { why, .. } => UploadError::Refused(why),
+        error @ (DoorError::NotSent { .. } | DoorError::Unknown { .. }) => UploadError::Door(error),
+    }
+}
+
+fn of_manifest(error: &ManifestError) -> UploadError {
+    UploadError::Refused(error.to_string())
+}
+
+impl From<FolderError> for UploadError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Refused { .. } => Self::Refused(error.to_string()),
+            FolderError::Io { source, .. } => Self::Disk(source),
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, UploadError> + Send + 'static,
+) -> Result<T, UploadError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| UploadError::Disk(io::Error::other(error)))?
+}
