@@ -61,6 +61,8 @@ pub(crate) enum UserCommand {
     Logs(LogsArguments),
     /// Wait until jobs are over
     Wait(WaitArguments),
+    /// Stop services; they end well
+    Stop(JobsArguments),
     /// Cancel jobs
     Cancel(JobsArguments),
     /// Run jobs again that failed or were cancelled
@@ -321,7 +323,9 @@ impl Command {
             | UserCommand::Events(arguments)
             | UserCommand::Why(arguments) => arguments.output,
             UserCommand::Wait(arguments) => arguments.output,
-            UserCommand::Cancel(arguments) | UserCommand::Retry(arguments) => arguments.output,
+            UserCommand::Stop(arguments) | UserCommand::Cancel(arguments) | UserCommand::Retry(arguments) => {
+                arguments.output
+            }
             UserCommand::Node(NodeCommand::Ls { output }) => *output,
             UserCommand::Node(
                 NodeCommand::Cordon(arguments)

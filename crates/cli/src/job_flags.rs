@@ -11,7 +11,7 @@ use std::str::FromStr;
 use clap::Args;
 use jobyard_client::json::units::{parse_bytes, parse_cores_milli, parse_duration_ms, parse_time};
 use jobyard_client::json::{Bytes, Cores, JobOrigin, JobSubmit, ResourcesSubmit, Seconds, Time};
-use jobyard_model::IoClass;
+use jobyard_model::{IoClass, JobKind};
 use serde_json::{Map, Value};
 
 use crate::error::CommandError;
@@ -28,6 +28,9 @@ pub(crate) struct JobFlags {
     /// For people; the program's name unless given
     #[arg(long, short, help_heading = "Job")]
     pub(crate) name: Option<String>,
+    /// task, which ends by itself, or service, which is meant to stay up and is started again when it leaves
+    #[arg(long, value_parser = kind, help_heading = "Job")]
+    pub(crate) kind: Option<JobKind>,
     /// The team that is accounted for; the token's first owner unless given
     #[arg(long, help_heading = "Job")]
     pub(crate) owner: Option<String>,
@@ -57,7 +60,7 @@ pub(crate) struct JobFlags {
     /// How many retries its own failures may cost
     #[arg(long, value_name = "NUMBER", help_heading = "When it fails")]
     pub(crate) max_retries: Option<u32>,
-    /// Delay before the first retry; doubles with each
+    /// Delay before the first retry, or restart of a service; doubles with each
     #[arg(long, value_name = "DURATION", value_parser = seconds, help_heading = "When it fails")]
     pub(crate) backoff: Option<Seconds>,
     /// Exit codes after which another attempt is pointless, such as 2,64
@@ -164,7 +167,7 @@ impl JobFlags {
         JobSubmit {
             owner_id: self.owner.clone(),
             name: self.name.clone(),
-            kind: None,
+            kind: self.kind,
             binary_url: self.binary.clone(),
             command: self.command.clone(),
             env: map(self.env.iter().map(|variable| &variable.0)),
@@ -295,6 +298,12 @@ fn cores(text: &str) -> Result<Cores, String> {
 
 fn bytes(text: &str) -> Result<Bytes, String> {
     parse_bytes(text).map(Bytes)
+}
+
+fn kind(text: &str) -> Result<JobKind, String> {
+    let kinds = [JobKind::Task, JobKind::Service];
+    let known = kinds.into_iter().find(|kind| kind.as_str() == text);
+    known.ok_or_else(|| "the kinds are task and service".to_owned())
 }
 
 fn io_class(text: &str) -> Result<IoClass, String> {

@@ -3,8 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The words that come before the planned one, and the planned one.
-const PLANNED: [(&str, &str); 9] = [
-    ("", "stop"),
+const PLANNED: [(&str, &str); 8] = [
     ("", "cron"),
     ("", "dag"),
     ("", "ca"),

@@ -48,7 +48,7 @@ pub use jobyard_api::json;
 pub use jobyard_model::ids::TokenId;
 pub use jobyard_tree::{FolderError, ManifestError};
 
-pub use jobyard_model::{ArtifactHash, EndedBy, JobId, NodeId, Outcome, Role, Status, Timestamp};
+pub use jobyard_model::{ArtifactHash, EndedBy, JobId, JobKind, NodeId, Outcome, Role, Status, Timestamp};
 
 pub use artifacts::{Artifacts, Pushed};
 pub use audit::Audit;

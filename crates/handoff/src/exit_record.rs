@@ -114,10 +114,12 @@ pub enum FaultCode {
     PlanUnreadable,
     /// Anything else the kernel answered.
     ExecFailed,
+    /// Processes of a service could not be killed, so that it could not be started again beside them.
+    NotCleared,
 }
 
 impl FaultCode {
-    const ALL: [(Self, u64, &'static str); 19] = [
+    const ALL: [(Self, u64, &'static str); 20] = [
         (Self::NoSuchProgram, 1, "no_such_program"),
         (Self::NotExecutable, 2, "not_executable"),
         (Self::BadInterpreter, 3, "bad_interpreter"),
@@ -137,6 +139,7 @@ impl FaultCode {
         (Self::UserSwitchFailed, 67, "user_switch_failed"),
         (Self::PlanUnreadable, 68, "plan_unreadable"),
         (Self::ExecFailed, 69, "exec_failed"),
+        (Self::NotCleared, 70, "not_cleared"),
     ];
 
     /// Codes from this one on are the platform's.

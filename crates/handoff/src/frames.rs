@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::codec::DecodeError;
-use crate::exit_record::ExitRecord;
+use crate::exit_record::{ExitRecord, TaskExit};
 use crate::plan::AttemptIdentity;
 
 /// A frame that says it is longer is an error, and the connection is over.
@@ -92,11 +92,19 @@ pub enum SidecarPhase {
     Ending,
     /// Over; `Ended` follows.
     Ended,
+    /// A service's task process left and will be started again.
+    BackingOff,
 }
 
 impl SidecarPhase {
-    const ALL: [(Self, u8); 5] =
-        [(Self::Waiting, 1), (Self::Starting, 2), (Self::Running, 3), (Self::Ending, 4), (Self::Ended, 5)];
+    const ALL: [(Self, u8); 6] = [
+        (Self::Waiting, 1),
+        (Self::Starting, 2),
+        (Self::Running, 3),
+        (Self::Ending, 4),
+        (Self::Ended, 5),
+        (Self::BackingOff, 6),
+    ];
 
     fn code(self) -> u8 {
         Self::ALL.iter().find(|entry| entry.0 == self).map_or(0, |entry| entry.1)
@@ -116,6 +124,21 @@ pub struct Hello {
     pub main_pid: u32,
     /// The size of the log file so far.
     pub log_file_bytes: u64,
+}
+
+/// A service after its task process left for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServiceState {
+    /// How often it was started again.
+    pub restarts: u32,
+    /// How it left last.
+    pub last_exit: TaskExit,
+    /// It was the memory limit.
+    pub out_of_memory: bool,
+    /// When it left last, unix ms.
+    pub last_exit_at_ms: u64,
+    /// When it is started again, unix ms; `None` while it runs.
+    pub next_start_at_ms: Option<u64>,
 }
 
 /// Sidecar → worker.
@@ -140,6 +163,8 @@ pub enum FromSidecar {
         /// Its size.
         file_bytes: u64,
     },
+    /// A service's task process left, or was started again. Repeated on each new connection; the newest one counts.
+    Service(ServiceState),
     /// It is over. Repeated on each new connection until acknowledged.
     Ended(Box<ExitRecord>),
     /// The attempt is acknowledged and its lock is free: `Begin` another, or close the connection, upon which it
@@ -192,6 +217,7 @@ mod kind {
     pub(super) const LOG_GREW: u8 = 68;
     pub(super) const ENDED: u8 = 69;
     pub(super) const IDLE: u8 = 70;
+    pub(super) const SERVICE: u8 = 71;
 }
 
 fn frame(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
@@ -322,6 +348,7 @@ impl FromSidecar {
             Self::LogGrew { file_bytes } => {
                 frame(out, kind::LOG_GREW, |out| out.extend_from_slice(&file_bytes.to_le_bytes()));
             }
+            Self::Service(state) => frame(out, kind::SERVICE, |out| state.encode(out)),
             Self::Ended(record) => frame(out, kind::ENDED, |out| out.extend_from_slice(&record.encode())),
             Self::Idle => frame(out, kind::IDLE, |_| {}),
         }
@@ -339,6 +366,7 @@ impl Incoming for FromSidecar {
             }
             kind::HEARTBEAT => Self::Heartbeat { sent_at_boottime_ms: rest.u64().ok_or(bad)? },
             kind::LOG_GREW => Self::LogGrew { file_bytes: rest.u64().ok_or(bad)? },
+            kind::SERVICE => Self::Service(ServiceState::decode(&mut rest).ok_or(bad)?),
             kind::ENDED => {
                 let record = ExitRecord::decode(payload).map_err(FrameError::BadRecord)?;
                 Self::Ended(Box::new(record.ok_or(bad)?))
@@ -369,6 +397,42 @@ impl Hello {
         let log_file_bytes = payload.u64()?;
         let identity = AttemptIdentity { attempt, job_id: payload.text()?, lease_id: payload.text()? };
         Some(Self { identity, phase, started_at_ms, main_pid, log_file_bytes })
+    }
+}
+
+impl ServiceState {
+    const CODE: u8 = 1;
+    const SIGNAL: u8 = 2;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let (kind, value) = match self.last_exit {
+            TaskExit::Code(code) => (Self::CODE, code),
+            TaskExit::Signal(signal) => (Self::SIGNAL, signal),
+        };
+        out.extend_from_slice(&self.restarts.to_le_bytes());
+        out.push(kind);
+        out.extend_from_slice(&value.unsigned_abs().to_le_bytes());
+        out.push(self.out_of_memory.into());
+        out.extend_from_slice(&self.last_exit_at_ms.to_le_bytes());
+        out.extend_from_slice(&self.next_start_at_ms.unwrap_or(0).to_le_bytes());
+    }
+
+    fn decode(payload: &mut Payload<'_>) -> Option<Self> {
+        let restarts = payload.u32()?;
+        let kind = payload.u8()?;
+        let value = i32::try_from(payload.u32()?).ok()?;
+        let last_exit = match kind {
+            Self::CODE => TaskExit::Code(value),
+            Self::SIGNAL => TaskExit::Signal(value),
+            _ => return None,
+        };
+        Some(Self {
+            restarts,
+            last_exit,
+            out_of_memory: payload.u8()? != 0,
+            last_exit_at_ms: payload.u64()?,
+            next_start_at_ms: Some(payload.u64()?).filter(|at| *at != 0),
+        })
     }
 }
 

@@ -38,6 +38,11 @@
 //!    `socket` until acknowledged.
 //! 7. Worker: gives the sidecar back or reaps it, `jobyard_runtime::cleanup(&plan)`, [`AttemptDirectory::remove`].
 //!
+//! When the plan has [`ExecPlan::restart`], a task process that leaves is not the end: the sidecar clears the tree, drains
+//! the pipes, says [`FromSidecar::Service`], waits, starts the program again (it kept the environment in memory) and
+//! says `Service` again. One log, one working directory, one lease, heartbeats all the time. Step 6 follows when the
+//! attempt was to end meanwhile, when the program can't be started any more, or after a code that is final.
+//!
 //! A launch that fails (no such program …) also ends with an [`ExitRecord`]: `fault` is set and
 //! `started_at_ms` is `None`.
 //!
@@ -70,8 +75,10 @@ pub use directory::{AttemptDirectory, Decision, Situation, read_boot_id};
 pub use environment::Environment;
 pub use exit_record::{EXIT_FILE_BYTES, EndedBy, ExitRecord, Fault, FaultClass, FaultCode, TaskExit, Usage};
 pub use frames::{
-    FrameBuffer, FrameError, FromSidecar, Hello, MAX_FRAME_BYTES, SidecarPhase, StopReason, ToSidecar,
+    FrameBuffer, FrameError, FromSidecar, Hello, MAX_FRAME_BYTES, ServiceState, SidecarPhase, StopReason,
+    ToSidecar,
 };
 pub use plan::{
-    AttemptIdentity, Containment, ExecPlan, Groups, LogPlan, MAX_PLAN_BYTES, MemoryGroup, Times, UserIds,
+    AttemptIdentity, Containment, ExecPlan, Groups, LogPlan, MAX_PLAN_BYTES, MemoryGroup, RestartPlan, Times,
+    UserIds,
 };

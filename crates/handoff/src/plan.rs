@@ -138,6 +138,30 @@ impl Default for Times {
     }
 }
 
+/// When a task process that left is started again: a service's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestartPlan {
+    /// Before the first restart; doubles with each.
+    pub first_delay_ms: u64,
+    /// Before any restart at most.
+    pub longest_delay_ms: u64,
+    /// After a process that was up this long the delays begin anew.
+    pub calm_ms: u64,
+    /// A process that leaves with one of these codes is the last one.
+    pub final_exit_codes: Vec<i32>,
+}
+
+impl Default for RestartPlan {
+    fn default() -> Self {
+        Self {
+            first_delay_ms: 1_000,
+            longest_delay_ms: 60_000,
+            calm_ms: 10 * 60_000,
+            final_exit_codes: Vec::new(),
+        }
+    }
+}
+
 /// Where output goes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogPlan {
@@ -174,6 +198,8 @@ pub struct ExecPlan {
     pub times: Times,
     /// Start only after `Go`, and stop before the lease runs out.
     pub exclusive: bool,
+    /// `None`: the attempt ends with its task process.
+    pub restart: Option<RestartPlan>,
     /// Where output goes.
     pub log: LogPlan,
 }
@@ -206,6 +232,10 @@ mod tag {
     pub(super) const EXCLUSIVE: u16 = 25;
     pub(super) const LOG_PATH: u16 = 26;
     pub(super) const LOG_LIMIT: u16 = 27;
+    pub(super) const RESTART_FIRST: u16 = 40;
+    pub(super) const RESTART_LONGEST: u16 = 41;
+    pub(super) const RESTART_CALM: u16 = 42;
+    pub(super) const FINAL_EXIT_CODE: u16 = 43;
 }
 
 const CONTAINED_BY_CGROUP: u64 = 1;
@@ -273,6 +303,7 @@ impl ExecPlan {
         fields.optional_number(tag::MEMORY_LIMIT, self.memory_limit_bytes);
         self.encode_times(&mut fields);
         fields.number(tag::EXCLUSIVE, self.exclusive.into());
+        self.encode_restart(&mut fields);
         fields.path(tag::LOG_PATH, &self.log.path);
         fields.number(tag::LOG_LIMIT, self.log.limit_bytes);
         seal(MAGIC, &fields.finish())
@@ -285,6 +316,16 @@ impl ExecPlan {
         fields.number(tag::LEASE, self.times.lease_ms);
         fields.number(tag::LEASE_MARGIN, self.times.lease_margin_ms);
         fields.number(tag::ORPHAN_LIMIT, self.times.orphan_limit_ms);
+    }
+
+    fn encode_restart(&self, fields: &mut FieldWriter) {
+        let Some(restart) = &self.restart else { return };
+        fields.number(tag::RESTART_FIRST, restart.first_delay_ms);
+        fields.number(tag::RESTART_LONGEST, restart.longest_delay_ms);
+        fields.number(tag::RESTART_CALM, restart.calm_ms);
+        for code in &restart.final_exit_codes {
+            fields.number(tag::FINAL_EXIT_CODE, u64::from(code.unsigned_abs()));
+        }
     }
 
     /// The inverse of [`ExecPlan::encode`]; also of what the last two minor releases wrote.
@@ -317,6 +358,7 @@ struct Draft {
     memory_limit_bytes: Option<u64>,
     times: Times,
     exclusive: Option<bool>,
+    restart: Option<RestartPlan>,
     log: LogPlan,
 }
 
@@ -350,6 +392,22 @@ impl Draft {
             tag::EXCLUSIVE => self.exclusive = Some(field.flag()?),
             tag::LOG_PATH => self.log.path = field.path(),
             tag::LOG_LIMIT => self.log.limit_bytes = field.number()?,
+            _ => self.take_restart(field)?,
+        }
+        Ok(())
+    }
+
+    /// Any of these fields says that there are restarts.
+    fn take_restart(&mut self, field: Field<'_>) -> Result<(), DecodeError> {
+        let restart = &mut self.restart;
+        match field.tag {
+            tag::RESTART_FIRST => restart.get_or_insert_default().first_delay_ms = field.number()?,
+            tag::RESTART_LONGEST => restart.get_or_insert_default().longest_delay_ms = field.number()?,
+            tag::RESTART_CALM => restart.get_or_insert_default().calm_ms = field.number()?,
+            tag::FINAL_EXIT_CODE => {
+                let code = i32::try_from(field.number()?).map_err(|_| DecodeError::BadField(field.tag))?;
+                restart.get_or_insert_default().final_exit_codes.push(code);
+            }
             _ => {}
         }
         Ok(())
@@ -375,6 +433,7 @@ impl Draft {
             memory_limit_bytes: self.memory_limit_bytes,
             times: self.times,
             exclusive: required(self.exclusive, tag::EXCLUSIVE)?,
+            restart: self.restart,
             log: self.log,
         })
     }

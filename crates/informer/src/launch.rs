@@ -1,7 +1,7 @@
 //! A claimed attempt as a worker is told of it.
 
 use jobyard_api::proto;
-use jobyard_model::BinaryUrl;
+use jobyard_model::{BinaryUrl, JobKind};
 use jobyard_store::Claimed;
 
 /// Everything the worker needs; nothing of it is looked up again.
@@ -28,5 +28,9 @@ pub(crate) fn launch_message(claimed: &Claimed) -> proto::Launch {
         exclusive: spec.exclusive,
         runtime: spec.runtime.as_str().to_owned(),
         input: spec.input().map_or_else(Vec::new, |hash| hash.0.to_vec()).into(),
+        restarts: (spec.kind == JobKind::Service).then(|| proto::Restarts {
+            backoff_ms: spec.backoff_ms,
+            final_exit_codes: spec.no_retry_exit_codes.clone(),
+        }),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ArtifactHash, Intent, JobKind, LeaseId, NodeId, SessionId, Timestamp};
+use crate::{ArtifactHash, Intent, JobKind, LeaseId, NodeId, ServiceRun, SessionId, Timestamp};
 
 /// Where an attempt is that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -292,6 +292,16 @@ pub struct LiveAttempt {
     pub started_at: Option<Timestamp>,
     /// When the lease runs out, by the datastore's clock.
     pub lease_until: Timestamp,
+    /// Of a service, once its task process left for the first time.
+    pub service: Option<ServiceRun>,
+}
+
+impl LiveAttempt {
+    /// Whether a service's task process waits for its next start.
+    #[must_use]
+    pub fn is_restarting(&self) -> bool {
+        self.phase == Phase::Running && self.service.is_some_and(|run| run.is_waiting())
+    }
 }
 
 /// Names the outcome from the facts, what was wanted, and where the attempt was (design §3).

@@ -12,9 +12,12 @@ use crate::attempt::name_outcome;
 use crate::retry::{self, Accounts, Budgets, Ended, FailReason, NextStep};
 use crate::settings::{EXCLUSIVE_PAUSE_MS, MISSING_ARTIFACT_MS};
 use crate::{
-    AttemptEnd, Intent, JobId, JobKind, LeaseId, LiveAttempt, Moment, NodeId, Outcome, Phase, SessionId,
-    Status, Timestamp,
+    AttemptEnd, Intent, JobId, JobKind, LeaseId, LiveAttempt, Moment, NodeId, Outcome, Phase, ServiceRun,
+    SessionId, Status, Timestamp,
 };
+
+/// Stands in events and in a job's `reason` while a service's task process waits for its next start.
+pub const RESTARTING: &str = "restarting";
 
 /// What of a job its transitions must know and never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +140,15 @@ pub enum JobEvent {
         /// The renewed lease's end.
         lease_until: Timestamp,
     },
+    /// A service's task process left and waits for its next start, or was started again.
+    Restart {
+        /// The fence.
+        lease_id: LeaseId,
+        /// The renewed lease's end.
+        lease_until: Timestamp,
+        /// How it stands now.
+        run: ServiceRun,
+    },
     /// The attempt is over.
     End {
         /// The fence.
@@ -203,6 +215,8 @@ pub enum RefusalKind {
     NewerAttempt,
     /// Nothing is due yet.
     NotDue,
+    /// The event is for services, and this is a task.
+    WrongKind,
     /// The event makes no sense in this status.
     WrongStatus,
 }
@@ -232,6 +246,7 @@ impl JobEvent {
             Self::Start { .. } => "start",
             Self::Finish { .. } => "finish",
             Self::Renew { .. } => "renew",
+            Self::Restart { .. } => "restart",
             Self::End { .. } => "end",
             Self::Raise(Intent::Run) => "run",
             Self::Raise(Intent::Evict) => "evict",
@@ -312,6 +327,9 @@ impl Job {
                 self.advance(Phase::Finishing, lease_id, lease_until, moment).map_err(refuse)
             }
             JobEvent::Renew { lease_id, lease_until } => self.renew(lease_id, lease_until).map_err(refuse),
+            JobEvent::Restart { lease_id, lease_until, run } => {
+                self.restart(lease_id, lease_until, run).map_err(refuse)
+            }
             JobEvent::End { lease_id, end } => self.end(lease_id, end, moment).map_err(refuse),
             JobEvent::Raise(intent) => self.raise(intent, moment).map_err(refuse),
             JobEvent::RetryByHand { after_attempt } => {
@@ -377,6 +395,7 @@ impl Job {
             accepted_at: None,
             started_at: None,
             lease_until: placement.lease_until,
+            service: None,
         };
         let why = format!("placed on node {}", placement.node_id);
         let job = Self { last_attempt: number, ..self };
@@ -424,6 +443,31 @@ impl Job {
         Ok(Transition { job: Self { state, ..self }, ended: None, changes: Vec::new() })
     }
 
+    /// The status stays `running` and the phase too: the attempt goes on.
+    fn restart(
+        self,
+        lease_id: LeaseId,
+        lease_until: Timestamp,
+        run: ServiceRun,
+    ) -> Result<Transition, RefusalKind> {
+        let attempt = self.fenced(lease_id)?.clone();
+        match attempt.phase {
+            _ if self.policy.kind == JobKind::Task => return Err(RefusalKind::WrongKind),
+            Phase::Placed | Phase::Starting => return Err(RefusalKind::WrongStatus),
+            Phase::Running | Phase::Finishing if run.is_after(attempt.service.as_ref()) => {}
+            Phase::Running | Phase::Finishing => return Err(RefusalKind::AlreadySo),
+        }
+        let word = |is_waiting| if is_waiting { RESTARTING } else { Phase::Running.as_str() };
+        let change = Change {
+            attempt: Some(attempt.number),
+            from: word(attempt.is_restarting()),
+            to: word(run.is_waiting()),
+            why: run.describe(),
+        };
+        let state = JobState::Running(LiveAttempt { lease_until, service: Some(run), ..attempt });
+        Ok(Transition { job: Self { state, ..self }, ended: None, changes: vec![change] })
+    }
+
     fn end(self, lease_id: LeaseId, end: AttemptEnd, moment: Moment) -> Result<Transition, RefusalKind> {
         let attempt = self.fenced(lease_id)?.clone();
         if end == AttemptEnd::Silent && attempt.lease_until > moment.now {
@@ -433,7 +477,7 @@ impl Job {
         let outcome = name_outcome(&end, attempt.phase, self.intent, kind);
         let ended = Ended::new(&end, outcome, &self.policy.budgets);
         let accounts = self.accounts.at(kind, moment.now);
-        let step = retry::next_step(self.intent, ended, &accounts, &self.policy.budgets, moment);
+        let step = retry::next_step(self.intent, ended, &accounts, &self.policy, moment);
         let state = match self.policy.exclusive && end == AttemptEnd::Silent {
             true => {
                 not_before(state_after(step, moment.now), attempt.lease_until.plus_ms(EXCLUSIVE_PAUSE_MS))
@@ -454,6 +498,9 @@ impl Job {
     }
 
     fn raise(self, intent: Intent, moment: Moment) -> Result<Transition, RefusalKind> {
+        if intent == Intent::Stop && self.policy.kind == JobKind::Task {
+            return Err(RefusalKind::WrongKind);
+        }
         match self.state {
             JobState::Ended(_) => Err(RefusalKind::AlreadySo),
             JobState::Running(ref attempt) if self.intent < intent => {

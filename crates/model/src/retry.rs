@@ -1,5 +1,6 @@
 //! What follows an ended attempt, and who pays for it.
 
+use crate::lifecycle::Policy;
 use crate::{AttemptEnd, EndedBy, Exit, Intent, JobKind, Moment, Outcome, Timestamp};
 
 /// The longest delay before a retry.
@@ -122,7 +123,7 @@ impl Ended {
     }
 }
 
-/// The one function from (intent, outcome, ended_by, budgets, kind) to what follows (design §3). `accounts` are those
+/// The one function from (intent, outcome, ended_by, policy: budgets and kind) to what follows (design §3). `accounts` are those
 /// from before the attempt ended. Its whole table stands in docs/job-states.md.
 ///
 /// "Exit 0 by itself → `success` whatever the intent" is the outcome `succeeded`.
@@ -131,7 +132,7 @@ pub fn next_step(
     intent: Intent,
     ended: Ended,
     accounts: &Accounts,
-    budgets: &Budgets,
+    policy: &Policy,
     moment: Moment,
 ) -> NextStep {
     match (ended.outcome, intent) {
@@ -140,9 +141,9 @@ pub fn next_step(
         (_, Intent::Stop) | (Outcome::Stopped, _) => NextStep::Succeed,
         (Outcome::Evicted | Outcome::NotStarted, _) => unpaid(accounts),
         (Outcome::Failed | Outcome::TimedOut | Outcome::OomKilled, _) => {
-            user_failure(ended, accounts, budgets, moment)
+            user_failure(ended, accounts, policy, moment)
         }
-        (Outcome::Lost | Outcome::LaunchFailed, _) => platform_failure(accounts, budgets, moment),
+        (Outcome::Lost | Outcome::LaunchFailed, _) => platform_failure(accounts, &policy.budgets, moment),
     }
 }
 
@@ -154,14 +155,15 @@ fn unpaid(accounts: &Accounts) -> NextStep {
     NextStep::Wait { delay_ms }
 }
 
-fn user_failure(ended: Ended, accounts: &Accounts, budgets: &Budgets, moment: Moment) -> NextStep {
+fn user_failure(ended: Ended, accounts: &Accounts, policy: &Policy, moment: Moment) -> NextStep {
     if !ended.retryable {
         return NextStep::Fail(FailReason::NotRetryable);
     }
-    if accounts.retry_count >= budgets.max_retries {
+    // A service is meant to stay up: no number of failures is the last one.
+    if policy.kind == JobKind::Task && accounts.retry_count >= policy.budgets.max_retries {
         return NextStep::Fail(FailReason::RetriesExhausted);
     }
-    let delay_ms = retry_delay_ms(budgets.backoff_ms, accounts.retry_count, moment.chance);
+    let delay_ms = retry_delay_ms(policy.budgets.backoff_ms, accounts.retry_count, moment.chance);
     NextStep::Retry { delay_ms, payer: Payer::User }
 }
 

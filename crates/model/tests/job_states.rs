@@ -8,8 +8,8 @@ use std::path::Path;
 use jobyard_model::lifecycle::{End, Outstanding, Policy};
 use jobyard_model::retry::{Accounts, Budgets, Ended, FailReason, NextStep, Payer, next_step};
 use jobyard_model::{
-    AttemptEnd, EndedBy, Exit, ExitFacts, Intent, Job, JobEvent, JobId, JobKind, JobState, LeaseId, Moment,
-    NodeId, Outcome, Outputs, SessionId, Status, Timestamp, Usage,
+    AttemptEnd, EndedBy, Exit, ExitFacts, Intent, Job, JobEvent, JobId, JobKind, JobState, LastExit, LeaseId,
+    Moment, NodeId, Outcome, Outputs, ServiceRun, SessionId, Status, Timestamp, Usage,
 };
 use uuid::Uuid;
 
@@ -20,30 +20,34 @@ fn budgets() -> Budgets {
     Budgets { max_retries: 3, backoff_ms: 1000, no_retry_exit_codes: vec![64] }
 }
 
-fn job(state: JobState) -> Job {
-    let policy =
-        Policy { kind: JobKind::Task, budgets: budgets(), start_within_ms: Some(1), exclusive: false };
-    let mut job = Job::create(JobId(Uuid::from_u128(9)), policy, Outstanding::default(), Timestamp(0)).job;
+fn policy(kind: JobKind) -> Policy {
+    Policy { kind, budgets: budgets(), start_within_ms: Some(1), exclusive: false }
+}
+
+fn job(kind: JobKind, state: JobState) -> Job {
+    let id = JobId(Uuid::from_u128(9));
+    let mut job = Job::create(id, policy(kind), Outstanding::default(), Timestamp(0)).job;
     job.state = state;
     job
 }
 
-fn running() -> Job {
+fn running(kind: JobKind) -> Job {
     let claim = JobEvent::Claim {
         lease_id: LEASE,
         node_id: NodeId(Uuid::from_u128(2)),
         session: SessionId(Uuid::from_u128(3)),
         lease_until: Timestamp(NOW.now.0 - 1),
     };
-    job(JobState::Waiting { since: Timestamp(0) }).apply(claim, NOW).expect("claimable").job
+    job(kind, JobState::Waiting { since: Timestamp(0) }).apply(claim, NOW).expect("claimable").job
 }
 
-fn in_status(status: Status) -> Job {
+fn in_status(kind: JobKind, status: Status) -> Job {
+    let job = |state| job(kind, state);
     let end = |reason| JobState::Ended(End { status, reason, finished_at: NOW.now });
     match status {
         Status::Ready => job(JobState::Ready { due: Some(Timestamp(1)), artifact_missing: false }),
         Status::Waiting => job(JobState::Waiting { since: Timestamp(0) }),
-        Status::Running => running(),
+        Status::Running => running(kind),
         Status::Retry => job(JobState::Retry { due: Timestamp(1) }),
         Status::FinalFailed => job(end(Some(FailReason::RetriesExhausted))),
         Status::Success | Status::Cancelled => job(end(None)),
@@ -51,15 +55,27 @@ fn in_status(status: Status) -> Job {
 }
 
 /// The job in this status that the event is for: one whose executable is missing, an attempt that was accepted.
-fn meeting(event: &str, status: Status) -> Job {
+fn meeting(kind: JobKind, event: &str, status: Status) -> Job {
+    let lease_until = Timestamp(NOW.now.0 - 1);
     match (event, status) {
-        ("artifact_arrived", Status::Ready) => job(JobState::Ready { due: None, artifact_missing: true }),
-        ("renew" | "end: lease ran out", Status::Running) => {
-            let accept = JobEvent::Accept { lease_id: LEASE, lease_until: Timestamp(NOW.now.0 - 1) };
-            running().apply(accept, NOW).expect("placed").job
+        ("artifact_arrived", Status::Ready) => {
+            job(kind, JobState::Ready { due: None, artifact_missing: true })
         }
-        _ => in_status(status),
+        ("renew" | "end: lease ran out", Status::Running) => {
+            let accept = JobEvent::Accept { lease_id: LEASE, lease_until };
+            running(kind).apply(accept, NOW).expect("placed").job
+        }
+        ("restart", Status::Running) => {
+            let start = JobEvent::Start { lease_id: LEASE, lease_until };
+            running(kind).apply(start, NOW).expect("placed").job
+        }
+        _ => in_status(kind, status),
     }
+}
+
+fn first_exit() -> ServiceRun {
+    let last_exit = LastExit { exit: Exit::Code(1), by: EndedBy::Itself, at: Timestamp(0) };
+    ServiceRun { restarts: 0, last_exit, next_start: Some(Timestamp(1)) }
 }
 
 fn exited(ended_by: EndedBy, exit: Exit) -> AttemptEnd {
@@ -94,6 +110,7 @@ fn events() -> Vec<(&'static str, JobEvent)> {
         ("start", JobEvent::Start { lease_id: LEASE, lease_until: until }),
         ("finish", JobEvent::Finish { lease_id: LEASE, lease_until: until }),
         ("renew", JobEvent::Renew { lease_id: LEASE, lease_until: until }),
+        ("restart", JobEvent::Restart { lease_id: LEASE, lease_until: until, run: first_exit() }),
         ("end: exit 0", end(exited(EndedBy::Itself, Exit::Code(0)))),
         ("end: exit 1", end(exited(EndedBy::Itself, Exit::Code(1)))),
         ("end: can't be run", end(exited(EndedBy::Itself, Exit::Unrunnable))),
@@ -109,7 +126,7 @@ fn events() -> Vec<(&'static str, JobEvent)> {
     ]
 }
 
-fn status_table() -> String {
+fn status_table(kind: JobKind) -> String {
     let mut page = String::from("| event |");
     for status in Status::ALL {
         write!(page, " `{status}` |").expect("a string");
@@ -118,7 +135,7 @@ fn status_table() -> String {
     for (name, event) in events() {
         write!(page, "| {name} |").expect("a string");
         for status in Status::ALL {
-            let cell = match meeting(name, status).apply(event.clone(), NOW) {
+            let cell = match meeting(kind, name, status).apply(event.clone(), NOW) {
                 Ok(transition) if transition.job.status() == status => "(same)".to_owned(),
                 Ok(transition) => format!("`{}`", transition.job.status()),
                 Err(refusal) => {
@@ -154,25 +171,36 @@ fn ends_table() -> String {
         ),
     ];
     let mut page = String::from(
-        "| outcome | retryable | accounts | run | evict | stop | cancel |\n|---|---|---|---|---|---|---|\n",
+        "| outcome | retryable | kind | accounts | run | evict | stop | cancel |\n|---|---|---|---|---|---|---|---|\n",
     );
     for outcome in Outcome::ALL {
         for retryable in [true, false] {
             if !retryable && outcome != Outcome::Failed {
                 continue;
             }
+            let ended = Ended { outcome, ended_by: None, retryable };
             for (words, spent) in &accounts {
-                write!(page, "| `{}` | {retryable} | {words} |", outcome.as_str()).expect("a string");
-                for intent in Intent::ALL {
-                    let ended = Ended { outcome, ended_by: None, retryable };
-                    let step = next_step(intent, ended, spent, &budgets(), NOW);
-                    write!(page, " {} |", step_words(step)).expect("a string");
+                let of = |kind| steps_of(kind, ended, spent);
+                let (task, service) = (of(JobKind::Task), of(JobKind::Service));
+                let rows = match task == service {
+                    true => vec![("both", task)],
+                    false => vec![("task", task), ("service", service)],
+                };
+                for (kind, steps) in rows {
+                    let outcome = outcome.as_str();
+                    writeln!(page, "| `{outcome}` | {retryable} | {kind} | {words} |{steps}")
+                        .expect("a string");
                 }
-                page.push('\n');
             }
         }
     }
     page
+}
+
+/// The cells of a row: what follows, by intent.
+fn steps_of(kind: JobKind, ended: Ended, spent: &Accounts) -> String {
+    let step = |intent| step_words(next_step(intent, ended, spent, &policy(kind), NOW));
+    Intent::ALL.into_iter().fold(String::new(), |cells, intent| format!("{cells} {} |", step(intent)))
 }
 
 fn outcome_table() -> String {
@@ -205,6 +233,8 @@ fn the_page_of_job_states_is_what_the_code_does() {
          ## What an event makes of a status\n\nRows are events, columns the status they meet, cells the status after. \
          `–` is a refusal that changes nothing. The job is a task with nothing spent; the attempt's lease is the one \
          the event names, and has run out.\n\n{}\n\
+         The same for a service. Its task process leaves and is started again inside its attempt, which `restart` \
+         tells; the attempt ends as below.\n\n{}\n\
          ## What an ended attempt is called\n\nFrom what the sidecar saw and what was wanted.\n\n{}\n\
          When outputs can't be kept after exit 0 by itself, the attempt is `failed`; when they are not up in time, `lost`. \
          The exit code is kept.\n\n\
@@ -212,7 +242,8 @@ fn the_page_of_job_states_is_what_the_code_does() {
          new boot id, or a lease that ran out after acceptance is `lost`.\n\n\
          ## What follows an ended attempt\n\nThe columns are intents. `max_retries` 3, base delay 1 s, without jitter; \
          the platform's limit is 3.\n\n{}",
-        status_table(),
+        status_table(JobKind::Task),
+        status_table(JobKind::Service),
         outcome_table(),
         ends_table()
     );
@@ -232,12 +263,16 @@ fn every_event_of_a_foreign_lease_is_refused_in_every_status() {
         JobEvent::Accept { lease_id: foreign, lease_until: until },
         JobEvent::Start { lease_id: foreign, lease_until: until },
         JobEvent::Renew { lease_id: foreign, lease_until: until },
+        JobEvent::Restart { lease_id: foreign, lease_until: until, run: first_exit() },
         JobEvent::End { lease_id: foreign, end: exited(EndedBy::Itself, Exit::Code(0)) },
         JobEvent::End { lease_id: foreign, end: AttemptEnd::Silent },
     ];
     for status in Status::ALL {
         for event in &fenced {
-            assert!(in_status(status).apply(event.clone(), NOW).is_err(), "{status} took {}", event.name());
+            for kind in [JobKind::Task, JobKind::Service] {
+                let answer = in_status(kind, status).apply(event.clone(), NOW);
+                assert!(answer.is_err(), "{status} took {}", event.name());
+            }
         }
     }
 }

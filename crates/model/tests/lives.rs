@@ -4,8 +4,8 @@ use jobyard_model::attempt::name_outcome;
 use jobyard_model::lifecycle::{Outstanding, Policy, RefusalKind};
 use jobyard_model::retry::{Budgets, MAX_DELAY_MS, PLATFORM_LIMIT, retry_delay_ms};
 use jobyard_model::{
-    AttemptEnd, EndedBy, Exit, ExitFacts, Intent, Job, JobEvent, JobId, JobKind, JobState, LeaseId, Moment,
-    NodeId, Outcome, Outputs, Phase, SessionId, Status, Timestamp, Usage,
+    AttemptEnd, EndedBy, Exit, ExitFacts, Intent, Job, JobEvent, JobId, JobKind, JobState, LastExit, LeaseId,
+    Moment, NodeId, Outcome, Outputs, Phase, ServiceRun, SessionId, Status, Timestamp, Usage,
 };
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -18,6 +18,7 @@ enum Step {
     Accept,
     Start,
     Renew,
+    Restart(u32, bool),
     End(AttemptEnd, bool),
     Raise(Intent),
     RetryByHand(Option<u32>),
@@ -61,6 +62,7 @@ fn steps() -> impl Strategy<Value = Step> {
         2 => Just(Step::Accept),
         2 => Just(Step::Start),
         1 => Just(Step::Renew),
+        2 => (0_u32..4, any::<bool>()).prop_map(|(restarts, waits)| Step::Restart(restarts, waits)),
         4 => (ends(), prop::bool::weighted(0.2)).prop_map(|(end, stale)| Step::End(end, stale)),
         1 => prop::sample::select(Intent::ALL.to_vec()).prop_map(Step::Raise),
         1 => prop::option::of(0_u32..6).prop_map(Step::RetryByHand),
@@ -79,6 +81,11 @@ fn new_job(policy: Policy) -> Job {
     Job::create(JobId(Uuid::from_u128(1)), policy, Outstanding::default(), Timestamp(0)).job
 }
 
+fn service_run(restarts: u32, waits: bool) -> ServiceRun {
+    let last_exit = LastExit { exit: Exit::Code(1), by: EndedBy::Itself, at: Timestamp(0) };
+    ServiceRun { restarts, last_exit, next_start: waits.then_some(Timestamp(9)) }
+}
+
 fn event_of(step: &Step, job: &Job, leases: u128, now: Timestamp) -> Option<JobEvent> {
     let live = job.live_attempt().map_or(LeaseId(Uuid::from_u128(leases)), |attempt| attempt.lease_id);
     let lease_until = now.plus_ms(180_000);
@@ -93,6 +100,9 @@ fn event_of(step: &Step, job: &Job, leases: u128, now: Timestamp) -> Option<JobE
         Step::Accept => JobEvent::Accept { lease_id: live, lease_until },
         Step::Start => JobEvent::Start { lease_id: live, lease_until },
         Step::Renew => JobEvent::Renew { lease_id: live, lease_until },
+        Step::Restart(restarts, waits) => {
+            JobEvent::Restart { lease_id: live, lease_until, run: service_run(*restarts, *waits) }
+        }
         Step::End(end, stale) => {
             let lease_id = if *stale { LeaseId(Uuid::from_u128(0)) } else { live };
             JobEvent::End { lease_id, end: end.clone() }
@@ -124,7 +134,7 @@ proptest! {
             let Ok(transition) = job.clone().apply(event, Moment { now, chance }) else { continue };
             let after = &transition.job;
             prop_assert!(after.last_attempt >= before.last_attempt, "attempt numbers only grow");
-            prop_assert!(after.accounts.retry_count <= max_retries);
+            prop_assert!(service || after.accounts.retry_count <= max_retries);
             prop_assert!(after.accounts.platform_failures <= PLATFORM_LIMIT);
             if transition.ended.is_some() {
                 prop_assert!(before.live_attempt().is_some() && after.live_attempt().is_none());
@@ -141,7 +151,14 @@ proptest! {
             if let (Some(live), None) = (after.live_attempt(), before.live_attempt()) {
                 leases += 1;
                 prop_assert_eq!(live.number, before.last_attempt + 1);
+                prop_assert_eq!(live.service, None, "restarts are counted anew");
             }
+            if let Some(live) = after.live_attempt() {
+                prop_assert!(live.service.is_none() || (service && live.phase >= Phase::Running));
+                let known = before.live_attempt().and_then(|before| before.service);
+                prop_assert!(live.service == known || live.service.is_some_and(|run| run.is_after(known.as_ref())));
+            }
+            prop_assert!(service || after.intent != Intent::Stop, "only a service is stopped");
             job = transition.job;
         }
     }
@@ -160,7 +177,7 @@ fn fail_once(job: Job, now: &mut Timestamp, end: AttemptEnd) -> Job {
     let moment = |now| Moment { now, chance: 0 };
     let waiting = match job.state {
         JobState::Retry { due } => {
-            *now = due;
+            *now = due.max(*now);
             job.apply(JobEvent::Due, moment(*now)).expect("due").job
         }
         JobState::Waiting { since } => {
@@ -267,4 +284,83 @@ fn a_kill_is_memory_only_when_the_sidecar_saw_it() {
     assert_eq!(name_outcome(&plain, Phase::Running, Intent::Run, JobKind::Task), Outcome::Failed);
     let code = exit(Exit::Code(137));
     assert_eq!(name_outcome(&code, Phase::Running, Intent::Run, JobKind::Task), Outcome::Failed);
+}
+
+#[test]
+fn a_service_forgets_what_the_platform_lost_more_than_ten_minutes_ago() {
+    let mut job = new_job(policy(JobKind::Service, false, 0));
+    let mut now = Timestamp(0);
+    let vanished = AttemptEnd::Vanished { why: String::new() };
+    for _ in 0..20 {
+        now = now.plus_ms(200_001);
+        job = fail_once(job, &mut now, vanished.clone());
+        assert_eq!(job.status(), Status::Retry, "three in ten minutes are borne for ever");
+    }
+    while !job.status().is_end() {
+        job = fail_once(job, &mut now, vanished.clone());
+    }
+    assert_eq!((job.status(), job.accounts.platform_failures), (Status::FinalFailed, 3));
+    assert_eq!(job.last_attempt, 22, "those that came one after the other were too many");
+}
+
+#[test]
+fn a_service_outlives_any_number_of_its_own_failures_but_not_one_that_can_not_work_again() {
+    let mut job = new_job(policy(JobKind::Service, false, 0));
+    let mut now = Timestamp(0);
+    for _ in 0..9 {
+        job = fail_once(job, &mut now, exit(Exit::Code(1)));
+        assert_eq!(job.status(), Status::Retry);
+    }
+    let job = fail_once(job, &mut now, exit(Exit::Code(64)));
+    assert_eq!(job.status(), Status::FinalFailed);
+}
+
+fn running_service() -> (Job, LeaseId, Moment) {
+    let moment = Moment { now: Timestamp(1), chance: 0 };
+    let lease_id = LeaseId(Uuid::from_u128(1));
+    let claim = JobEvent::Claim {
+        lease_id,
+        node_id: NodeId(Uuid::nil()),
+        session: SessionId(Uuid::nil()),
+        lease_until: Timestamp(10),
+    };
+    let start = JobEvent::Start { lease_id, lease_until: Timestamp(20) };
+    let job = new_job(policy(JobKind::Service, false, 3));
+    let placed = job.apply(claim, moment).expect("claimable").job;
+    (placed.apply(start, moment).expect("placed").job, lease_id, moment)
+}
+
+#[test]
+fn a_restart_is_told_once_renews_the_lease_and_leaves_the_job_running() {
+    let (job, lease_id, moment) = running_service();
+    let restart = |run, until| JobEvent::Restart { lease_id, lease_until: Timestamp(until), run };
+    let left = job.apply(restart(service_run(0, true), 30), moment).expect("news");
+    assert_eq!(left.job.status(), Status::Running);
+    assert_eq!(left.job.live_attempt().map(|attempt| attempt.lease_until), Some(Timestamp(30)));
+    let told = |change: &jobyard_model::lifecycle::Change| (change.from, change.to, change.why.clone());
+    assert_eq!(told(&left.changes[0]), ("running", "restarting", "exit 1; restart 1 follows".to_owned()));
+    let again = left.job.clone().apply(restart(service_run(0, true), 40), moment).expect_err("known");
+    assert_eq!(again.kind, RefusalKind::AlreadySo);
+    let up = left.job.apply(restart(service_run(1, false), 40), moment).expect("news");
+    assert_eq!(told(&up.changes[0]), ("restarting", "running", "restart 1".to_owned()));
+    let late = up.job.apply(restart(service_run(0, true), 50), moment).expect_err("older than what is known");
+    assert_eq!(late.kind, RefusalKind::AlreadySo);
+}
+
+#[test]
+fn a_service_is_stopped_wherever_it_is_and_a_task_never() {
+    let moment = Moment { now: Timestamp(1), chance: 0 };
+    let stop = JobEvent::Raise(Intent::Stop);
+    let waiting = new_job(policy(JobKind::Service, false, 3));
+    assert_eq!(waiting.apply(stop.clone(), moment).expect("stopped").job.status(), Status::Success);
+    let (running, lease_id, moment) = running_service();
+    let evicted = running.apply(JobEvent::Raise(Intent::Evict), moment).expect("wanted").job;
+    let wanted = evicted.apply(stop.clone(), moment).expect("wanted").job;
+    assert_eq!((wanted.status(), wanted.intent), (Status::Running, Intent::Stop));
+    // It left by itself before it could be told to.
+    let ended = wanted.apply(JobEvent::End { lease_id, end: exit(Exit::Code(1)) }, moment).expect("live");
+    assert_eq!(ended.job.status(), Status::Success);
+    assert_eq!(ended.ended.map(|ended| ended.outcome), Some(Outcome::Stopped));
+    let task = new_job(policy(JobKind::Task, false, 3));
+    assert_eq!(task.apply(stop, moment).expect_err("a task").kind, RefusalKind::WrongKind);
 }

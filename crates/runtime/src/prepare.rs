@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jobyard_handoff::{
-    AttemptIdentity, Containment, Environment, ExecPlan, Fault, Groups, LogPlan, Times, UserIds,
+    AttemptIdentity, Containment, Environment, ExecPlan, Fault, Groups, LogPlan, RestartPlan, Times, UserIds,
 };
 
 use crate::directories::{Scratch, remove_tree};
@@ -74,6 +74,8 @@ pub struct PrepareRequest<'a> {
     pub times: Times,
     /// See [`ExecPlan::exclusive`].
     pub exclusive: bool,
+    /// See [`ExecPlan::restart`].
+    pub restart: Option<RestartPlan>,
     /// Where output goes.
     pub log: LogPlan,
 }
@@ -165,6 +167,7 @@ pub(crate) fn prepare(node: &NodeParts<'_>, request: &PrepareRequest<'_>) -> Res
         memory_limit_bytes: memory_is_limited.then_some(request.resources.memory_bytes),
         times: request.times,
         exclusive: request.exclusive,
+        restart: request.restart.clone(),
         log: request.log.clone(),
     };
     Ok(Prepared { plan, environment, output: scratch.output })

@@ -54,6 +54,7 @@ impl Node {
                 resources,
                 times: Times::default(),
                 exclusive: false,
+                restart: None,
                 log: LogPlan::default(),
             })
             .unwrap()

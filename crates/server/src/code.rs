@@ -45,6 +45,7 @@ codes! {
     IdempotencyKeyReused "idempotency_key_reused" 409 "The key made another job, which `detail` names. Use a new key for a new job.",
     NotRetryable "not_retryable" 409 "Only a job that failed or was cancelled can be retried by hand.",
     TreeIncomplete "tree_incomplete" 409 "Files of the tree are not in the artifact store; `errors` names some. Nothing was kept; ask which with `POST /api/v1/artifacts/missing`, upload them, send the manifest again.",
+    NotAService "not_a_service" 409 "Only a service can be stopped. A task ends by itself, or is cancelled.",
     CursorExpired "cursor_expired" 410 "The cursor is older than the events that are kept, or lies beyond the newest one: then another datastore gave it, or this one was restored from a backup. Read afresh what you follow, then follow without a cursor.",
     LogDropped "log_dropped" 410 "All of the log that was asked for is older than logs are kept.",
     BodyTooLarge "body_too_large" 413 "The body has more bytes than `detail` says are allowed.",

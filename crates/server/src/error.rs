@@ -39,6 +39,8 @@ pub(crate) enum ApiError {
     KeyConflict { job_id: JobId, pointer: String },
     #[error("a job in status {status} can't be retried")]
     NotOver { status: Status },
+    #[error("a task can't be stopped")]
+    NotAService,
     #[error("owner {owner} has {limit} jobs")]
     TooManyJobs { owner: String, limit: u64 },
     #[error("the door for {calls} is full")]
@@ -132,7 +134,10 @@ impl From<ApiError> for Answer {
                 Code::MethodNotAllowed,
                 "this path does not take that method; see /api/v1/openapi.json",
             ),
-            ApiError::KeyConflict { .. } | ApiError::NotOver { .. } | ApiError::CursorExpired => conflict(error),
+            ApiError::KeyConflict { .. }
+            | ApiError::NotOver { .. }
+            | ApiError::NotAService
+            | ApiError::CursorExpired => conflict(error),
             ApiError::LogDropped { keep_days } => {
                 let detail = format!("this log was dropped: logs are kept for {keep_days} days (`server.keep_logs_days`)");
                 answer(Code::LogDropped, detail)
@@ -195,6 +200,10 @@ fn conflict(error: ApiError) -> Answer {
                 format!("only a job that failed or was cancelled can be retried; this one is `{status}`");
             answer(Code::NotRetryable, detail)
         }
+        ApiError::NotAService => answer(
+            Code::NotAService,
+            "only a service can be stopped, and ends well then; this job is a task, which can be cancelled",
+        ),
         _ => answer(
             Code::CursorExpired,
             "this cursor is older than the events that are kept, or of another datastore: read afresh what you follow, then follow without a cursor",

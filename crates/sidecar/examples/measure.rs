@@ -116,6 +116,7 @@ impl Bench {
                 resources: Resources::default(),
                 times: Times::default(),
                 exclusive: false,
+                restart: None,
                 log: LogPlan { path: self.root.join(format!("l{slot}")), limit_bytes: 1 << 20 },
             })
             .unwrap()

@@ -43,6 +43,12 @@ pub(crate) fn undecidable(error: &std::io::Error) -> Fault {
     fault(FaultCode::PlanUnreadable, format!("the start could not be noted, so nothing was started: {error}"))
 }
 
+pub(crate) fn not_cleared(survivors: usize) -> Fault {
+    let message =
+        format!("{survivors} of its processes could not be killed, so it was not started again beside them");
+    fault(FaultCode::NotCleared, message)
+}
+
 /// What a failed step means.
 pub(crate) fn explain(plan: &ExecPlan, failure: Failure) -> Fault {
     let errno = Errno::from_raw_os_error(failure.errno);

@@ -13,6 +13,8 @@ pub(crate) struct MemoryWatch {
     /// Holds the line `oom_kill N`.
     counter: PathBuf,
     peak: PathBuf,
+    /// What the counter said when the process that runs was started.
+    killed_before: u64,
     /// Becomes readable when the kernel runs out of memory for the group.
     event: Option<OwnedFd>,
     event_flags: PollFlags,
@@ -25,13 +27,13 @@ impl MemoryWatch {
                 let counter = directory.join("memory.oom_control");
                 let event = register(&counter, &directory.join("cgroup.event_control")).ok();
                 let peak = directory.join("memory.max_usage_in_bytes");
-                Some(Self { counter, peak, event, event_flags: PollFlags::IN })
+                Some(Self { counter, peak, killed_before: 0, event, event_flags: PollFlags::IN })
             }
             MemoryGroup::Unified(directory) => {
                 let counter = directory.join("memory.events");
                 let event = rustix::fs::open(&counter, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok();
                 let peak = directory.join("memory.peak");
-                Some(Self { counter, peak, event, event_flags: PollFlags::PRI })
+                Some(Self { counter, peak, killed_before: 0, event, event_flags: PollFlags::PRI })
             }
         }
     }
@@ -53,11 +55,20 @@ impl MemoryWatch {
         }
     }
 
-    /// The kernel has killed a process of the group for its memory. Groups in which that happened are never another
-    /// attempt's.
+    /// The kernel has killed a process of the group for its memory since [`MemoryWatch::begin_anew`]. Groups in which
+    /// that happened are never another attempt's.
     pub(crate) fn has_killed(&self) -> bool {
+        self.killed() > self.killed_before
+    }
+
+    /// Before a service is started again: what was killed so far was killed for the process before.
+    pub(crate) fn begin_anew(&mut self) {
+        self.killed_before = self.killed();
+    }
+
+    fn killed(&self) -> u64 {
         let text = fs::read(&self.counter).unwrap_or_default();
-        field(&text, b"oom_kill ").is_some_and(|count| count > 0)
+        field(&text, b"oom_kill ").unwrap_or(0)
     }
 
     pub(crate) fn peak_bytes(&self) -> Option<u64> {

@@ -32,15 +32,16 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    pub(crate) fn new(spawned: Spawned) -> (Self, OwnedFd, OwnedFd) {
+    /// `before`: of a service, the process that it is started again after; what that one used is counted on.
+    pub(crate) fn new(spawned: Spawned, before: Option<&Self>) -> (Self, OwnedFd, OwnedFd) {
         let task = Self {
             child: Some(spawned.pid),
             failed: Some(spawned.failed),
             report: spawned.report,
             exit: None,
-            user_ms: 0,
-            system_ms: 0,
-            largest_resident_bytes: 0,
+            user_ms: before.map_or(0, |before| before.user_ms),
+            system_ms: before.map_or(0, |before| before.system_ms),
+            largest_resident_bytes: before.map_or(0, |before| before.largest_resident_bytes),
         };
         (task, spawned.stdout, spawned.stderr)
     }

@@ -22,9 +22,11 @@ pub(crate) enum Timer {
     Memory,
     /// Over, and no answer from the worker: leave, or try to write the record again.
     Leave,
+    /// A service's delay is over: start its program again.
+    Restart,
 }
 
-const COUNT: usize = 8;
+const COUNT: usize = 9;
 
 /// At most one instant for each timer.
 #[derive(Debug, Default)]
@@ -42,6 +44,7 @@ impl Timers {
         Timer::Clear,
         Timer::Memory,
         Timer::Leave,
+        Timer::Restart,
     ];
 
     pub(crate) fn set(&mut self, timer: Timer, at_ms: u64) {

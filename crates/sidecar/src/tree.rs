@@ -10,6 +10,16 @@ use jobyard_handoff::{Containment, ExecPlan};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+/// What comes after a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// The attempt's end.
+    Nothing,
+    /// A service is started again in the same group. Some kernels kill at once whatever is cloned into a group in which
+    /// `cgroup.kill` was ever written, so its members are killed one by one.
+    Restart,
+}
+
 pub(crate) enum Tree {
     /// A directory whose `cgroup.procs` names them all.
     Group { directory: PathBuf },
@@ -38,12 +48,15 @@ impl Tree {
     }
 
     /// KILL to each; call again until [`Tree::count`] is 0.
-    pub(crate) fn kill(&self, child: Option<i32>) {
+    pub(crate) fn kill(&self, child: Option<i32>, afterwards: Afterwards) {
         match self {
             Self::Group { directory } => {
                 // The child may not be in its group yet.
                 signal_all(child.as_slice(), Signal::KILL);
-                if fs::write(directory.join("cgroup.kill"), "1").is_err() {
+                let may_mark = afterwards == Afterwards::Nothing;
+                if !may_mark || fs::write(directory.join("cgroup.kill"), "1").is_err() {
+                    // Stopped first, so that they don't multiply while we go through the list.
+                    signal_all(&members(directory), Signal::STOP);
                     signal_all(&members(directory), Signal::KILL);
                 }
             }

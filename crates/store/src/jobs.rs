@@ -1,9 +1,10 @@
 //! Jobs and attempts as they are submitted, controlled and read.
 
-use jobyard_model::lifecycle::{Job, JobState};
+use jobyard_model::lifecycle::{Job, JobState, RESTARTING};
 use jobyard_model::retry::FailReason;
 use jobyard_model::{
-    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, Resources, Status, Timestamp,
+    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, Resources, ServiceRun, Status,
+    Timestamp,
 };
 
 /// A job to be accepted.
@@ -28,7 +29,7 @@ pub struct Submitted {
     pub created: bool,
 }
 
-/// What a cancel or retry did.
+/// What a cancel, stop or retry did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
     /// It was done.
@@ -37,6 +38,8 @@ pub enum Control {
     Nothing,
     /// It makes no sense in this status (a retry of a job that is not over).
     Refused(Status),
+    /// It makes no sense for this kind of job (a stop of a task).
+    WrongKind,
     /// There is no such job.
     NotFound,
 }
@@ -58,13 +61,22 @@ pub struct JobRecord {
     pub started_at: Option<Timestamp>,
     /// How the newest ended attempt ended.
     pub last_end: Option<(u32, Outcome, AttemptEnd)>,
+    /// What a service went through in its newest ended attempt.
+    pub last_service: Option<ServiceRun>,
 }
 
 impl JobRecord {
+    /// What a service went through in its newest attempt.
+    #[must_use]
+    pub fn service(&self) -> Option<ServiceRun> {
+        self.job.live_attempt().map_or(self.last_service, |attempt| attempt.service)
+    }
+
     /// The `reason` shown beside the status: the phase while running, why it waits or ended, or empty.
     #[must_use]
     pub fn reason(&self, now: Timestamp) -> &'static str {
         match &self.job.state {
+            JobState::Running(attempt) if attempt.is_restarting() => RESTARTING,
             JobState::Running(attempt) => attempt.phase.as_str(),
             JobState::Ready { artifact_missing: true, .. } => "artifact_missing",
             JobState::Ready { .. } => "run_at",
@@ -159,6 +171,8 @@ pub struct AttemptRecord {
     pub lease_until: Option<Timestamp>,
     /// How and why it ended.
     pub end: Option<(Outcome, AttemptEnd)>,
+    /// What a service went through in it.
+    pub service: Option<ServiceRun>,
 }
 
 /// How many jobs have a status; counting stops at a bound.

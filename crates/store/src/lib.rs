@@ -69,6 +69,9 @@ pub trait Store: Send + Sync + 'static {
     /// Wants the job cancelled: at once when nothing runs, else by raising the intent of its attempt.
     async fn cancel(&self, job_id: JobId, by: &Actor) -> Result<Control, StoreError>;
 
+    /// Wants a service stopped: it ends well, at once when nothing runs, else when its attempt has been stopped.
+    async fn stop(&self, job_id: JobId, by: &Actor) -> Result<Control, StoreError>;
+
     /// Starts a new round of a job that ended badly. With `after_attempt` below the newest attempt nothing is done.
     async fn retry(
         &self,

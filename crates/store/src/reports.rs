@@ -1,6 +1,6 @@
 //! What workers report, and what they are answered.
 
-use jobyard_model::{AttemptEnd, Intent, JobId, LeaseId};
+use jobyard_model::{AttemptEnd, Intent, JobId, LeaseId, ServiceRun};
 
 /// One thing a worker says about one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Report {
     Finishing,
     /// It lives.
     Renewed,
+    /// Of a service: its task process left, or was started again. Renews the lease.
+    Service(ServiceRun),
     /// It is over.
     Ended(AttemptEnd),
 }

@@ -5,13 +5,13 @@
 use jobyard_model::lifecycle::{End, EndedAttempt, JobState, Policy};
 use jobyard_model::retry::{Accounts, Budgets};
 use jobyard_model::{
-    Intent, Job, JobId, JobKind, LeaseId, LiveAttempt, NodeId, Phase, Priority, Resources, SessionId,
-    ShapeId, Status, Timestamp,
+    Intent, Job, JobId, JobKind, LeaseId, LiveAttempt, NodeId, Phase, Priority, Resources, ServiceRun,
+    SessionId, ShapeId, Status, Timestamp,
 };
 use uuid::Uuid;
 
 use crate::StoreError;
-use crate::encoding::{amount, column, inconsistent, parse_fail_reason, to_json};
+use crate::encoding::{amount, column, from_json, inconsistent, parse_fail_reason, to_json};
 
 /// Where a job belongs; never changes after the insert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,8 @@ pub(crate) struct AttemptRow {
     pub(crate) heard_ms: i64,
     pub(crate) cpu_milli: i64,
     pub(crate) memory_bytes: i64,
+    /// JSON of a `model::ServiceRun`; null for a task, and until a service's first exit.
+    pub(crate) service: Option<String>,
 }
 
 /// A row of `attempt`, the history.
@@ -106,6 +108,8 @@ pub(crate) struct HistoryRow {
     /// Where it was when it ended.
     pub(crate) phase: i16,
     pub(crate) lease_until_ms: i64,
+    /// As in `attempt_live`.
+    pub(crate) service: Option<String>,
 }
 
 /// A row of `job_end`: one for each round that is over. The insert sets the column `current`.
@@ -240,7 +244,7 @@ impl JobRow {
             budgets: Budgets {
                 max_retries: number(self.max_retries),
                 backoff_ms: amount(self.backoff_ms),
-                no_retry_exit_codes: crate::encoding::from_json("job_live", self.id, codes)?,
+                no_retry_exit_codes: from_json("job_live", self.id, codes)?,
             },
             start_within_ms: self.start_within_ms.map(amount),
             exclusive: self.exclusive,
@@ -296,6 +300,7 @@ impl AttemptRow {
             heard_ms: heard_at.0,
             cpu_milli: column(reserved.cpu_milli),
             memory_bytes: column(reserved.memory_bytes),
+            service: attempt.service.as_ref().map(service_column),
         }
     }
 
@@ -320,6 +325,7 @@ impl AttemptRow {
             accepted_at: self.accepted_ms.map(Timestamp),
             started_at: self.started_ms.map(Timestamp),
             lease_until: Timestamp(self.lease_until_ms),
+            service: service("attempt_live", self.job_id, self.service.as_deref())?,
         })
     }
 }
@@ -348,6 +354,7 @@ impl HistoryRow {
             retryable: ended.retryable,
             phase: attempt.phase.code(),
             lease_until_ms: attempt.lease_until.0,
+            service: attempt.service.as_ref().map(service_column),
         })
     }
 }
@@ -407,6 +414,24 @@ impl EndRow {
             state: JobState::Ended(end),
         })
     }
+}
+
+/// What a service went through, as a column.
+fn service_column(run: &ServiceRun) -> String {
+    // Plain numbers and words: they always have a JSON form.
+    serde_json::to_string(run).unwrap_or_default()
+}
+
+/// What a service went through, from a column.
+///
+/// # Errors
+/// [`StoreError::Inconsistent`] when the text is not what we wrote.
+pub(crate) fn service(
+    table: &'static str,
+    job_id: Uuid,
+    column: Option<&str>,
+) -> Result<Option<ServiceRun>, StoreError> {
+    column.map(|text| from_json(table, job_id, text)).transpose()
 }
 
 /// A count or number as a column.

@@ -1,15 +1,14 @@
 //! What a sidecar recorded, in the words of the report door.
 
-use jobyard_handoff::{self as handoff, ExitRecord, FaultClass, TaskExit};
-use jobyard_model::{AttemptEnd, EndedBy, Exit, ExitFacts, Outputs, Timestamp, Usage};
+use jobyard_handoff::{self as handoff, ExitRecord, FaultClass, ServiceState, TaskExit};
+use jobyard_model::{AttemptEnd, EndedBy, Exit, ExitFacts, LastExit, Outputs, ServiceRun, Timestamp, Usage};
 
 /// The end that a record tells of.
 pub(crate) fn end_of(record: &ExitRecord) -> AttemptEnd {
     let exit = match (&record.fault, record.exit) {
         (Some(fault), _) if fault.code.class() == FaultClass::User => Exit::Unrunnable,
         (Some(_), _) => Exit::LaunchFault,
-        (None, Some(TaskExit::Code(code))) => Exit::Code(code),
-        (None, Some(TaskExit::Signal(signal))) => Exit::Signal(signal),
+        (None, Some(exit)) => exit_of_task(exit),
         // Ended before there was a process: a stop, or a lease that ran out while it waited.
         (None, None) => {
             let why = record
@@ -34,6 +33,26 @@ pub(crate) fn end_of(record: &ExitRecord) -> AttemptEnd {
         },
         outputs: Outputs::None,
     })
+}
+
+fn exit_of_task(exit: TaskExit) -> Exit {
+    match exit {
+        TaskExit::Code(code) => Exit::Code(code),
+        TaskExit::Signal(signal) => Exit::Signal(signal),
+    }
+}
+
+/// How a service stands.
+pub(crate) fn service_run(state: &ServiceState) -> ServiceRun {
+    ServiceRun {
+        restarts: state.restarts,
+        last_exit: LastExit {
+            exit: exit_of_task(state.last_exit),
+            by: if state.out_of_memory { EndedBy::Memory } else { EndedBy::Itself },
+            at: timestamp(state.last_exit_at_ms),
+        },
+        next_start: state.next_start_at_ms.map(timestamp),
+    }
 }
 
 /// An end without a process, for a reason found by the worker itself.

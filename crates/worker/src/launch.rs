@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use jobyard_api::grpc::convert::{self, ConvertError};
 use jobyard_api::proto;
-use jobyard_handoff::{AttemptIdentity, Times};
+use jobyard_handoff::{AttemptIdentity, RestartPlan, Times};
 use jobyard_model::{ArtifactHash, JobId, LeaseId, Resources};
 
 use crate::settings::WorkerTimes;
@@ -62,6 +62,8 @@ pub(crate) struct Order {
     pub(crate) cpu_limit_milli: Option<u64>,
     pub(crate) times: Times,
     pub(crate) exclusive: bool,
+    /// Of a service.
+    pub(crate) restart: Option<RestartPlan>,
 }
 
 /// What holds for all launches of one call.
@@ -118,6 +120,7 @@ impl Order {
                 orphan_limit_ms: worker.orphan_limit_ms,
             },
             exclusive: launch.exclusive,
+            restart: launch.restarts.map(restart_plan),
         })
     }
 
@@ -135,6 +138,16 @@ impl Order {
             ..proto::Launch::default()
         };
         prost::Message::encode_to_vec(&launch)
+    }
+}
+
+fn restart_plan(restarts: proto::Restarts) -> RestartPlan {
+    let usual = RestartPlan::default();
+    let backoff_ms = Some(restarts.backoff_ms).filter(|backoff_ms| *backoff_ms != 0);
+    RestartPlan {
+        first_delay_ms: backoff_ms.unwrap_or(usual.first_delay_ms),
+        final_exit_codes: restarts.final_exit_codes,
+        ..usual
     }
 }
 

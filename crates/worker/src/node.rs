@@ -119,6 +119,7 @@ impl Node {
             },
             times: order.times,
             exclusive: order.exclusive,
+            restart: order.restart.clone(),
             log: LogPlan {
                 path: self.places.log(&order.attempt),
                 limit_bytes: self.settings.log_limit_bytes,

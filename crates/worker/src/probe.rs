@@ -74,6 +74,7 @@ fn order() -> Order {
         cpu_limit_milli: None,
         times: Times { timeout_ms: 10_000, ..Times::default() },
         exclusive: false,
+        restart: None,
     }
 }
 
@@ -90,7 +91,8 @@ async fn end_of(mut connection: Connection) -> Option<Box<ExitRecord>> {
             FromSidecar::Hello(_)
             | FromSidecar::Started { .. }
             | FromSidecar::Heartbeat { .. }
-            | FromSidecar::LogGrew { .. } => {}
+            | FromSidecar::LogGrew { .. }
+            | FromSidecar::Service(_) => {}
         }
     }
     record

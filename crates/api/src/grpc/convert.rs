@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use jobyard_model::node::NodeRegistration;
 use jobyard_model::{
-    ArtifactHash, AttemptEnd, EndedBy, Exit, ExitFacts, Intent, JobId, LeaseId, NodeId, Outputs, Resources,
-    Runtime, SessionId, Timestamp, Usage,
+    ArtifactHash, AttemptEnd, EndedBy, Exit, ExitFacts, Intent, JobId, LastExit, LeaseId, NodeId, Outputs,
+    Resources, Runtime, ServiceRun, SessionId, Timestamp, Usage,
 };
 use thiserror::Error;
 use uuid::Uuid;
@@ -113,6 +113,8 @@ pub enum Said {
     Finishing,
     /// It lives.
     Renewed,
+    /// Of a service: its task process left, or was started again.
+    Service(ServiceRun),
     /// It is over.
     Ended(AttemptEnd),
 }
@@ -125,6 +127,7 @@ impl From<&AttemptReport> for proto::Report {
             Said::Started => What::Started(proto::Started {}),
             Said::Finishing => What::Finishing(proto::Finishing {}),
             Said::Renewed => What::Renewed(proto::Renewed {}),
+            Said::Service(run) => What::Service(run.into()),
             Said::Ended(AttemptEnd::Exited(facts)) => What::Exited(facts.into()),
             Said::Ended(AttemptEnd::Vanished { why }) => What::Vanished(proto::Vanished { why: why.clone() }),
             Said::Ended(AttemptEnd::NotStarted { why }) => {
@@ -152,6 +155,7 @@ impl TryFrom<&proto::Report> for AttemptReport {
             What::Started(_) => Said::Started,
             What::Finishing(_) => Said::Finishing,
             What::Renewed(_) => Said::Renewed,
+            What::Service(run) => Said::Service(run.try_into()?),
             What::Exited(facts) => Said::Ended(AttemptEnd::Exited(facts.try_into()?)),
             What::Vanished(vanished) => Said::Ended(AttemptEnd::Vanished { why: vanished.why.clone() }),
             What::NotStarted(not_started) => {
@@ -163,6 +167,42 @@ impl TryFrom<&proto::Report> for AttemptReport {
             attempt: report.attempt,
             lease_id: lease_id(&report.lease_id)?,
             what,
+        })
+    }
+}
+
+impl From<&ServiceRun> for proto::ServiceRun {
+    fn from(run: &ServiceRun) -> Self {
+        use proto::service_run::LastExit as Wire;
+        let last_exit = match run.last_exit.exit {
+            Exit::Code(code) => Some(Wire::Code(code)),
+            Exit::Signal(signal) => Some(Wire::Signal(signal)),
+            // A process that never was can't leave.
+            Exit::Unrunnable | Exit::LaunchFault => None,
+        };
+        Self {
+            restarts: run.restarts,
+            ended_by: ended_by_to_wire(run.last_exit.by).into(),
+            exited_at: run.last_exit.at.0,
+            next_start: run.next_start.map_or(0, |at| at.0),
+            last_exit,
+        }
+    }
+}
+
+impl TryFrom<&proto::ServiceRun> for ServiceRun {
+    type Error = ConvertError;
+
+    fn try_from(run: &proto::ServiceRun) -> Result<Self, ConvertError> {
+        use proto::service_run::LastExit as Wire;
+        let exit = match run.last_exit.ok_or(ConvertError::Missing("last_exit"))? {
+            Wire::Code(code) => Exit::Code(code),
+            Wire::Signal(signal) => Exit::Signal(signal),
+        };
+        Ok(Self {
+            restarts: run.restarts,
+            last_exit: LastExit { exit, by: ended_by_from_wire(run.ended_by)?, at: Timestamp(run.exited_at) },
+            next_start: (run.next_start != 0).then_some(Timestamp(run.next_start)),
         })
     }
 }
@@ -333,6 +373,12 @@ mod tests {
             Said::Ended(AttemptEnd::Vanished { why: "v".to_owned() }),
             Said::Ended(AttemptEnd::NotStarted { why: "n".to_owned() }),
         ];
+        for (exit, by) in [(Exit::Code(0), EndedBy::Itself), (Exit::Signal(9), EndedBy::Memory)] {
+            let last_exit = LastExit { exit, by, at: Timestamp(7) };
+            for next_start in [None, Some(Timestamp(8))] {
+                said.push(Said::Service(ServiceRun { restarts: 2, last_exit, next_start }));
+            }
+        }
         for exit in [Exit::Code(0), Exit::Code(255), Exit::Signal(9), Exit::Unrunnable, Exit::LaunchFault] {
             for ended_by in EndedBy::ALL {
                 said.push(Said::Ended(AttemptEnd::Exited(facts(exit, ended_by))));
@@ -357,8 +403,11 @@ mod tests {
         let empty = proto::Report { what: None, ..good.clone() };
         assert_eq!(AttemptReport::try_from(&empty), Err(ConvertError::Missing("what")));
         let exited = proto::report::What::Exited(proto::ExitFacts::default());
-        let without = proto::Report { what: Some(exited), ..good };
+        let without = proto::Report { what: Some(exited), ..good.clone() };
         assert_eq!(AttemptReport::try_from(&without), Err(ConvertError::Missing("exit")));
+        let service = proto::report::What::Service(proto::ServiceRun::default());
+        let without = proto::Report { what: Some(service), ..good };
+        assert_eq!(AttemptReport::try_from(&without), Err(ConvertError::Missing("last_exit")));
         let foreign = proto::ExitFacts {
             exit: Some(proto::exit_facts::Exit::Code(1)),
             ended_by: 99,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{EndedByWord, IntentWord, OutcomeWord, PhaseWord};
-use super::{Seconds, Time};
+use super::{Seconds, ServiceExit, Time};
 
 /// One try at running a job on one node. Its lease is never shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -49,6 +49,13 @@ pub struct Attempt {
     pub lease_until: Option<Time>,
     /// What it used; absent while it runs and when nobody measured.
     pub usage: Option<Usage>,
+    /// Of a service: how often its task process was started again.
+    #[serde(default)]
+    pub restarts: u32,
+    /// Of a service: how its task process left last, before the attempt's end.
+    pub last_exit: Option<ServiceExit>,
+    /// Of a service: when its task process is started again, by the node's clock; absent while it runs.
+    pub next_start: Option<Time>,
 }
 
 /// What an attempt used; 0 where the node can't measure.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use jobyard_model::{Intent, IoClass, JobId, JobKind, Outcome, Runtime, Status};
+use jobyard_model::{EndedBy, Intent, IoClass, JobId, JobKind, Outcome, Runtime, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::words::{IntentWord, IoClassWord, JobKindWord, OutcomeWord, RuntimeWord, StatusWord};
+use super::words::{EndedByWord, IntentWord, IoClassWord, JobKindWord, OutcomeWord, RuntimeWord, StatusWord};
 use super::{Bytes, Cores, JobOrigin, Seconds, Time, Usage};
 
 /// A job: what was submitted, where it is, what came of it.
@@ -27,7 +27,8 @@ pub struct Job {
     /// Where it is.
     #[schema(value_type = StatusWord)]
     pub status: Status,
-    /// Beside the status: the phase while it runs, why it waits or ended; empty when there is nothing to add.
+    /// Beside the status: the phase while it runs (`restarting` while a service waits for its next start), why it waits
+    /// or ended; empty when there is nothing to add.
     pub reason: String,
     /// The executable; absent when `command[0]` names one that the node has.
     pub binary_url: Option<String>,
@@ -94,6 +95,13 @@ pub struct Job {
     /// What is wanted of it.
     #[schema(value_type = IntentWord)]
     pub intent: Intent,
+    /// Of a service: how often its task process was started again in the newest attempt.
+    #[serde(default)]
+    pub restarts: u32,
+    /// Of a service: how its task process left last in the newest attempt; absent while it never did.
+    pub last_exit: Option<ServiceExit>,
+    /// Of a service: when its task process is started again, by the node's clock; absent while it runs.
+    pub next_start: Option<Time>,
     /// How the newest ended attempt ended.
     pub result: Option<JobResult>,
     /// The newest attempt's number; absent before the first.
@@ -112,6 +120,20 @@ pub struct JobResources {
     pub memory: Bytes,
     /// A hard cap in cores.
     pub cpu_limit: Option<Cores>,
+}
+
+/// How a service's task process left, before it was started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServiceExit {
+    /// The code it left with.
+    pub exit_code: Option<i32>,
+    /// The signal it died of.
+    pub signal: Option<i32>,
+    /// `memory` when it was its memory limit, else `itself`.
+    #[schema(value_type = EndedByWord)]
+    pub ended_by: EndedBy,
+    /// When, by the node's clock.
+    pub time: Time,
 }
 
 /// How an attempt ended.

@@ -23,7 +23,7 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 200)]
     pub name: Option<String>,
-    /// `task`.
+    /// `task` ends by itself, `service` is meant to stay up; `task` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<JobKindWord>)]
     pub kind: Option<JobKind>,
@@ -43,17 +43,18 @@ pub struct JobSubmit {
     /// Expire when no attempt was `running` this long after creation or `run_at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_within: Option<Seconds>,
-    /// How many retries its own failures may cost; 3 when left out.
+    /// How many retries its own failures may cost; 3 when left out. Without effect on a service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 1000)]
     pub max_retries: Option<u32>,
-    /// Delay before the first retry, at most 60 s; 1 s when left out.
+    /// Delay before the first retry, and before the first restart of a service, at most 60 s; doubles with each; 1 s when
+    /// left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Seconds>,
-    /// Exit codes (1–255) after which another attempt is pointless.
+    /// Exit codes (1–255) after which another attempt, or a restart of a service, is pointless.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_retry_exit_codes: Vec<i32>,
-    /// The most time an attempt's task process gets; no limit when left out.
+    /// The most time an attempt's task process gets; no limit when left out. Refused for a service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Seconds>,
     /// Between TERM and KILL; 10 s when left out.
@@ -70,7 +71,7 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<RuntimeWord>)]
     pub runtime: Option<Runtime>,
-    /// 0–100, more is more urgent; 50 when left out.
+    /// 0–100, more is more urgent; when left out 50 for a task, 75 for a service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 100)]
     pub priority: Option<u8>,

@@ -27,7 +27,7 @@ pub use artifact::{Artifact, ArtifactNames, MissingArtifacts, Tree};
 pub use attempt::{Attempt, Usage};
 pub use audit::Audit;
 pub use event::{Event, StreamStart};
-pub use job::{Job, JobResources, JobResult};
+pub use job::{Job, JobResources, JobResult, ServiceExit};
 pub use job_submit::{
     BatchAccepted, BatchItem, BatchSubmit, JobOrigin, JobSubmit, ResourcesSubmit, RetryRequest,
 };

@@ -50,8 +50,8 @@ word!(
     RoleWord, "Role", Role::ALL.map(Role::as_str)
 );
 word!(
-    /// [`JobKind`]; only what is built.
-    JobKindWord, "JobKind", [JobKind::Task.as_str()]
+    /// [`JobKind`].
+    JobKindWord, "JobKind", [JobKind::Task.as_str(), JobKind::Service.as_str()]
 );
 word!(
     /// [`jobyard_model::IoClass`].

@@ -173,16 +173,11 @@ impl<'t, 'p> Fields<'t, 'p, '_> {
         let (text, at) = self.text("kind")?;
         match text {
             "task" => Some(JobKind::Task),
-            "service" => {
-                self.faults.add(
-                    &at,
-                    FaultCode::NotAvailableYet,
-                    "services are not available yet; submit a `task`",
-                );
-                Some(JobKind::Service)
-            }
+            "service" => Some(JobKind::Service),
             _ => {
-                self.faults.add(&at, FaultCode::Invalid, "there is no such kind; a job is a `task`");
+                let detail =
+                    "there is no such kind; a job is a `task`, which ends, or a `service`, which stays up";
+                self.faults.add(&at, FaultCode::Invalid, detail);
                 None
             }
         }

@@ -79,7 +79,7 @@ const BAD_FIELDS: &[(&str, &str, &str)] = &[
     (r#""binary_url":"sha256:ABC""#, "/binary_url", "invalid"),
     (r#""binary_url":"https://x/y""#, "/binary_url", "invalid"),
     (r#""binary_url":"s3://b/k""#, "/binary_url", "not_available_yet"),
-    (r#""kind":"service""#, "/kind", "not_available_yet"),
+    (r#""kind":"service","timeout":5"#, "/timeout", "not_allowed"),
     (r#""kind":"cron""#, "/kind", "invalid"),
     (r#""secret_env":{}"#, "/secret_env", "not_available_yet"),
     (r#""input_path":"sha256:x""#, "/input_path", "invalid"),
@@ -134,6 +134,18 @@ fn a_service_with_a_timeout_is_told_why_not() {
     let faults = faults_of(&with(r#""kind":"service","timeout":5"#));
     let why = faults.iter().find(|fault| fault.pointer == "/timeout").expect("named");
     assert!(why.detail.contains("no run-time limit"), "{why:?}");
+}
+
+#[test]
+fn a_service_is_more_urgent_than_a_task_unless_it_says_otherwise() {
+    let spec = |fields: &str| {
+        let job = parse_job(with(fields).as_bytes(), &SETTINGS).expect("fine");
+        let spec = job.into_spec("team");
+        (spec.kind.as_str(), spec.priority.value(), spec.timeout_ms)
+    };
+    assert_eq!(spec(r#""kind":"service""#), ("service", 75, None));
+    assert_eq!(spec(r#""kind":"service","priority":10,"max_retries":0"#), ("service", 10, None));
+    assert_eq!(spec(r#""kind":"task""#), ("task", 50, None));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `cancel` and `retry`.
+//! `stop`, `cancel` and `retry`.
 
 use jobyard_client::Client;
 
@@ -6,6 +6,15 @@ use super::Each;
 use crate::arguments::JobsArguments;
 use crate::error::CommandError;
 use crate::output::{self, JobOutcomes};
+
+pub(super) async fn stop(client: &Client, arguments: &JobsArguments) -> Result<u8, CommandError> {
+    let mut each = Each::new(arguments.output.output);
+    let mut jobs = Vec::new();
+    for &id in &arguments.ids {
+        jobs.extend(each.take(client.jobs().stop(id).await)?);
+    }
+    finish(jobs, arguments, &each)
+}
 
 pub(super) async fn cancel(client: &Client, arguments: &JobsArguments) -> Result<u8, CommandError> {
     let mut each = Each::new(arguments.output.output);

@@ -44,6 +44,7 @@ async fn dispatch(command: UserCommand) -> Result<u8, CommandError> {
         UserCommand::Why(arguments) => read::why(&client()?, &arguments).await,
         UserCommand::Logs(arguments) => logs::run(&client()?, &arguments).await,
         UserCommand::Wait(arguments) => wait::run(&client()?, &arguments).await,
+        UserCommand::Stop(arguments) => control::stop(&client()?, &arguments).await,
         UserCommand::Cancel(arguments) => control::cancel(&client()?, &arguments).await,
         UserCommand::Retry(arguments) => control::retry(&client()?, &arguments).await,
         UserCommand::Node(command) => node::run(&client()?, command).await,

@@ -39,6 +39,7 @@ fn a_command_alone_is_all_a_job_needs() {
 fn every_flag_becomes_its_field() {
     let cases = [
         (vec!["--name", "n"], json!({"name": "n"})),
+        (vec!["--kind", "service"], json!({"kind": "service"})),
         (vec!["--owner", "o"], json!({"owner_id": "o"})),
         (vec!["--env", "A=1", "-e", "B=x=y", "-e", "C="], json!({"env": {"A": "1", "B": "x=y", "C": ""}})),
         (vec!["-l", "set=docs", "--label", "a=b"], json!({"labels": {"set": "docs", "a": "b"}})),
@@ -79,6 +80,7 @@ fn every_flag_becomes_its_field() {
 fn what_can_not_be_written_down_is_refused_before_anything_is_sent() {
     for (words, why) in [
         (["--timeout", "soon"], "1h30m"),
+        (["--kind", "daemon"], "task and service"),
         (["--memory", "1e99"], "256MiB"),
         (["--cpu", "-1"], "cores"),
         (["--run-at", "2026-05-01T09:30:00"], "offset"),

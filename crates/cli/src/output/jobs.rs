@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jobyard_client::json::{Attempt, Event, Job, Page, Time, Usage, Why};
-use jobyard_model::Outcome;
+use jobyard_client::json::{Attempt, Event, Job, Page, ServiceExit, Time, Usage, Why};
+use jobyard_model::{EndedBy, JobKind, Outcome};
 use serde::{Serialize, Serializer};
 
 use super::table::{self, Column, Tint, Value};
@@ -96,8 +96,11 @@ fn describe(job: &Job, style: &Style) -> Vec<(&'static str, Value)> {
     vec![
         ("id", job.id.to_string().into()),
         ("name", job.name.clone().into()),
+        ("kind", if job.kind == JobKind::Service { job.kind.as_str() } else { "" }.to_owned().into()),
         ("status", table::status(job.status)),
         ("reason", job.reason.clone().into()),
+        ("restarts", restarts(job.restarts, job.last_exit.as_ref()).into()),
+        ("next start", time(job.next_start)),
         ("result", ended_with(job).into()),
         ("message", result.map_or_else(String::new, |result| result.message.clone()).into()),
         ("output", result.and_then(|result| result.output.clone()).unwrap_or_default().into()),
@@ -152,7 +155,8 @@ fn attempt_rows(attempts: &[Attempt], style: &Style) -> String {
     ];
     let row = |attempt: &Attempt| -> [Value; 8] {
         let exit = exit_words(attempt.exit_code, attempt.signal);
-        let parts = [exit.as_str(), attempt.message.as_str()];
+        let restarts = restarts(attempt.restarts, attempt.last_exit.as_ref());
+        let parts = [exit.as_str(), attempt.message.as_str(), restarts.as_str()];
         [
             attempt.number.to_string().into(),
             attempt.round.to_string().into(),
@@ -170,6 +174,7 @@ fn attempt_rows(attempts: &[Attempt], style: &Style) -> String {
 fn attempt_state(attempt: &Attempt) -> Value {
     match (attempt.outcome, attempt.phase) {
         (Some(outcome), _) => Value::Word(outcome.as_str(), outcome_tint(outcome)),
+        (None, Some(_)) if attempt.next_start.is_some() => Value::Word("restarting", Tint::Odd),
         (None, Some(phase)) => Value::Word(phase.as_str(), Tint::Active),
         (None, None) => String::new().into(),
     }
@@ -270,6 +275,15 @@ pub(crate) fn ended_with(job: &Job) -> String {
         outcome if exit.is_empty() => outcome.as_str().to_owned(),
         outcome => format!("{}, {exit}", outcome.as_str()),
     }
+}
+
+/// What a service went through; empty for a task, and while its first process runs.
+fn restarts(restarts: u32, last_exit: Option<&ServiceExit>) -> String {
+    let Some(last) = last_exit else { return String::new() };
+    let exit = exit_words(last.exit_code, last.signal);
+    let memory = if last.ended_by == EndedBy::Memory { ", over its memory limit" } else { "" };
+    let times = if restarts == 1 { "restart" } else { "restarts" };
+    format!("{restarts} {times}, the last process left with {exit}{memory}")
 }
 
 fn exit_words(exit_code: Option<i32>, signal: Option<i32>) -> String {

@@ -87,6 +87,25 @@ fn a_job_with_its_attempts() {
 }
 
 #[test]
+fn a_service_that_waits_for_its_next_start() {
+    let last_exit =
+        json!({"exit_code": null, "signal": 9, "ended_by": "memory", "time": "2026-05-01T09:34:00.000Z"});
+    let over = json!({
+        "kind": "service", "reason": "restarting", "timeout": null, "restarts": 4, "last_exit": last_exit,
+        "next_start": "2026-05-01T09:34:16.000Z",
+    });
+    let attempt: Attempt = serde_json::from_value(json!({
+        "number": 3, "round": 1, "node_id": ID, "node_name": "w-12", "phase": "running", "intent": "run",
+        "outcome": null, "ended_by": null, "exit_code": null, "signal": null, "message": "",
+        "placed_time": "2026-05-01T09:33:00.000Z", "accepted_time": null, "started_time": null,
+        "finished_time": null, "lease_until": "2026-05-01T09:36:00.000Z", "usage": null, "restarts": 4,
+        "last_exit": last_exit, "next_start": "2026-05-01T09:34:16.000Z",
+    }))
+    .unwrap();
+    insta::assert_snapshot!(JobDetail { job: job(&over), attempts: vec![attempt] }.table(&plain()));
+}
+
+#[test]
 fn colours_are_beside_the_word_and_only_where_they_are_wanted() {
     let coloured = JobOutcomes(vec![ended()]).table(&Style { colour: Colour::Wanted, ..plain() });
     assert!(coloured.contains("\u{1b}[") && coloured.contains("final_failed"), "{coloured:?}");

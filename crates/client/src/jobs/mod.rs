@@ -199,6 +199,22 @@ impl Jobs {
         self.client.fetch(&Call::post("cancelling a job", format!("/jobs/{id}/cancel"), Repeat::Safe)).await
     }
 
+    /// Wants a service stopped; gives it as it is now. One that runs ends well when its task process has gone: see
+    /// [`wait`](Self::wait). One that is over stays as it is.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client, id: jobyard_client::JobId) -> Result<(), jobyard_client::Error> {
+    /// client.jobs().stop(id).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`cancel`](Self::cancel), or when the job is a task.
+    pub async fn stop(&self, id: JobId) -> Result<Job, Error> {
+        self.client.fetch(&Call::post("stopping a service", format!("/jobs/{id}/stop"), Repeat::Safe)).await
+    }
+
     /// Starts a new round of a job that failed or was cancelled. Names the newest attempt seen, so that a repeated
     /// call starts no second round.
     ///

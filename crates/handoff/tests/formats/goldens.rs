@@ -24,13 +24,17 @@ fn current() -> Vec<(&'static str, Vec<u8>)> {
     samples::to_sidecar().iter().for_each(|frame| frame.encode(&mut to_sidecar));
     let mut from_sidecar = Vec::new();
     samples::from_sidecar().iter().for_each(|frame| frame.encode(&mut from_sidecar));
+    let mut from_service = Vec::new();
+    samples::from_service().iter().for_each(|frame| frame.encode(&mut from_service));
     vec![
         ("plan", samples::plan().encode()),
+        ("plan-of-service", samples::service_plan().encode()),
         ("environment", samples::environment().encode()),
         ("exit", samples::record().encode()),
         ("exit-failed-launch", samples::failed_launch().encode()),
         ("to-sidecar", to_sidecar),
         ("from-sidecar", from_sidecar),
+        ("from-sidecar-of-service", from_service),
         ("log", samples::log()),
     ]
 }
@@ -48,6 +52,7 @@ fn what_earlier_releases_wrote_is_read() {
     for release in READABLE {
         let read = |name| fs::read(folder(release).join(name)).unwrap();
         assert_eq!(ExecPlan::decode(&read("plan")).unwrap(), samples::plan());
+        assert_eq!(ExecPlan::decode(&read("plan-of-service")).unwrap(), samples::service_plan());
         assert_eq!(Environment::decode(&read("environment")).unwrap(), samples::environment());
         assert_eq!(ExitRecord::decode(&read("exit")).unwrap(), Some(samples::record()));
         let failed = ExitRecord::decode(&read("exit-failed-launch")).unwrap();
@@ -60,6 +65,11 @@ fn what_earlier_releases_wrote_is_read() {
         let mut buffer = FrameBuffer::default();
         buffer.extend(&read("from-sidecar"));
         for frame in samples::from_sidecar() {
+            assert_eq!(buffer.next_frame::<FromSidecar>().unwrap(), Some(frame));
+        }
+        let mut buffer = FrameBuffer::default();
+        buffer.extend(&read("from-sidecar-of-service"));
+        for frame in samples::from_service() {
             assert_eq!(buffer.next_frame::<FromSidecar>().unwrap(), Some(frame));
         }
         let log = read("log");

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use jobyard_handoff::{
     AttemptIdentity, Containment, EndedBy, Environment, ExecPlan, ExitRecord, Fault, FaultCode, FromSidecar,
-    Groups, Hello, LogPlan, SidecarPhase, StopReason, TaskExit, Times, ToSidecar, Usage, UserIds,
+    Groups, Hello, LogPlan, RestartPlan, ServiceState, SidecarPhase, StopReason, TaskExit, Times, ToSidecar,
+    Usage, UserIds,
 };
 
 pub(crate) fn identity() -> AttemptIdentity {
@@ -43,8 +44,19 @@ pub(crate) fn plan() -> ExecPlan {
             orphan_limit_ms: 6,
         },
         exclusive: true,
+        restart: None,
         log: LogPlan { path: "/var/lib/jobyard/logs/17".into(), limit_bytes: 7 },
     }
+}
+
+pub(crate) fn service_plan() -> ExecPlan {
+    let restart = RestartPlan {
+        first_delay_ms: 21,
+        longest_delay_ms: 22,
+        calm_ms: 23,
+        final_exit_codes: vec![64, 255],
+    };
+    ExecPlan { restart: Some(restart), ..plan() }
 }
 
 pub(crate) fn environment() -> Environment {
@@ -120,6 +132,31 @@ pub(crate) fn from_sidecar() -> Vec<FromSidecar> {
         FromSidecar::Ended(Box::new(record())),
         FromSidecar::Ended(Box::new(failed_launch())),
         FromSidecar::Idle,
+    ]
+}
+
+/// Those of a service.
+pub(crate) fn from_service() -> Vec<FromSidecar> {
+    let left = ServiceState {
+        restarts: 2,
+        last_exit: TaskExit::Signal(9),
+        out_of_memory: true,
+        last_exit_at_ms: 1_790_000_000_500,
+        next_start_at_ms: Some(1_790_000_004_500),
+    };
+    let up = ServiceState { restarts: 3, next_start_at_ms: None, ..left };
+    let hello = Hello {
+        identity: identity(),
+        phase: SidecarPhase::BackingOff,
+        started_at_ms: Some(1_790_000_000_000),
+        main_pid: 0,
+        log_file_bytes: 61,
+    };
+    vec![
+        FromSidecar::Hello(hello),
+        FromSidecar::Service(left),
+        FromSidecar::Service(up),
+        FromSidecar::Service(ServiceState { last_exit: TaskExit::Code(255), out_of_memory: false, ..up }),
     ]
 }
 

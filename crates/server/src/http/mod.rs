@@ -53,6 +53,7 @@ fn api() -> Router<Server> {
         .route("/jobs/{id}/why", get(jobs::why))
         .route("/jobs/{id}/logs", get(jobs::logs))
         .route("/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/jobs/{id}/stop", post(jobs::stop))
         .route("/jobs/{id}/retry", post(jobs::retry))
         .route("/artifacts/{sha256}", put(artifacts::upload).get(artifacts::download).head(artifacts::look))
         .route("/artifacts/missing", post(artifacts::missing))

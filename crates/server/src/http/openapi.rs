@@ -19,8 +19,8 @@ use jobyard_api::json::{Event, StreamStart};
     ),
     paths(
         serve, jobs::submit::submit, jobs::submit::submit_batch, jobs::list::list, jobs::read::read, jobs::read::attempts,
-        jobs::read::why, jobs::history::history, jobs::logs::logs, jobs::control::cancel, jobs::control::retry,
-        artifacts::upload, artifacts::look, artifacts::download, artifacts::missing,
+        jobs::read::why, jobs::history::history, jobs::logs::logs, jobs::control::cancel, jobs::control::stop,
+        jobs::control::retry, artifacts::upload, artifacts::look, artifacts::download, artifacts::missing,
         trees::upload, trees::look, trees::download, nodes::list, nodes::cordon, nodes::uncordon,
         nodes::drain, pools::list, pools::make, tokens::me, tokens::list, tokens::create, tokens::revoke, audit::list,
         summary::read, events::follow, health::healthz, health::readyz, health::metrics

@@ -1,4 +1,4 @@
-//! Cancel and retry by hand: both repeatable without harm.
+//! Cancel, stop and retry by hand: all repeatable without harm.
 
 use jobyard_model::{JobId, Role};
 use jobyard_store::{Control, JobRecord, StoreError};
@@ -16,6 +16,13 @@ pub(crate) async fn cancel_job(
 ) -> Result<JobRecord, ApiError> {
     check(server, caller, job_id).await?;
     let control = server.store().cancel(job_id, caller.actor()).await;
+    done(server, caller, job_id, control).await
+}
+
+/// Wants a service stopped, and gives it as it is then.
+pub(crate) async fn stop_job(server: &Server, caller: &Caller, job_id: JobId) -> Result<JobRecord, ApiError> {
+    check(server, caller, job_id).await?;
+    let control = server.store().stop(job_id, caller.actor()).await;
     done(server, caller, job_id, control).await
 }
 
@@ -46,6 +53,7 @@ async fn done(
     match control? {
         Control::Done | Control::Nothing => read_job(server, caller, job_id).await,
         Control::Refused(status) => Err(ApiError::NotOver { status }),
+        Control::WrongKind => Err(ApiError::NotAService),
         Control::NotFound => Err(ApiError::NotFound { what: "job" }),
     }
 }

@@ -1,7 +1,8 @@
 //! Why a job isn't running yet: the gates it passes one after the other, and the nodes of its pool.
 
 use jobyard_api::json::{Time, Why, WhyGate, WhyNode};
-use jobyard_model::{Intent, JobState, NodeState, Timestamp};
+use jobyard_model::lifecycle::RESTARTING;
+use jobyard_model::{Intent, JobState, LiveAttempt, NodeState, Timestamp};
 use jobyard_scheduler::{WhyWaiting, why_waiting};
 use jobyard_store::JobRecord;
 
@@ -61,6 +62,11 @@ fn tell(record: &JobRecord, now: Timestamp) -> Told {
             let summary = format!("attempt {} is being stopped, since the job was cancelled", attempt.number);
             Told::new("cancelling", summary, "")
         }
+        JobState::Running(attempt) if record.job.intent == Intent::Stop => {
+            let summary = format!("attempt {} is being stopped, since the service was", attempt.number);
+            Told::new("stopping", summary, "")
+        }
+        JobState::Running(attempt) if attempt.is_restarting() => tell_restart(attempt),
         JobState::Running(attempt) => {
             let summary = format!("attempt {} is `{}`", attempt.number, attempt.phase.as_str());
             Told::new("running", summary, "")
@@ -72,6 +78,12 @@ fn tell(record: &JobRecord, now: Timestamp) -> Told {
             Told::new(reason, format!("it is over: {reason}{}", after(end.finished_at, now)), remedy)
         }
     }
+}
+
+fn tell_restart(attempt: &LiveAttempt) -> Told {
+    let last = attempt.service.map_or_else(String::new, |run| format!(" ({})", run.last_exit));
+    let summary = format!("its task process left{last}; attempt {} starts it again", attempt.number);
+    Told::new(RESTARTING, summary, "see what it said last: jobyard logs ID")
 }
 
 fn after(finished: Timestamp, now: Timestamp) -> String {

@@ -135,6 +135,7 @@ impl ReportDesk {
             Said::Started => Report::Started,
             Said::Finishing => Report::Finishing,
             Said::Renewed => Report::Renewed,
+            Said::Service(run) => Report::Service(run),
             Said::Ended(end) => Report::Ended(self.with_known_outputs(end).await?),
         };
         let AttemptReport { job_id, attempt, lease_id, .. } = report;

@@ -147,6 +147,7 @@ async fn each_role_may_what_it_may_and_no_more() {
         (Method::POST, "/api/v1/jobs".to_owned(), Role::Submitter),
         (Method::POST, "/api/v1/jobs/batch".to_owned(), Role::Submitter),
         (Method::POST, format!("/api/v1/jobs/{id}/retry"), Role::Submitter),
+        (Method::POST, format!("/api/v1/jobs/{id}/stop"), Role::Submitter),
         (Method::POST, format!("/api/v1/jobs/{id}/cancel"), Role::Submitter),
         (Method::PUT, format!("/api/v1/artifacts/{}", "0".repeat(64)), Role::Submitter),
         (Method::GET, format!("/api/v1/artifacts/{}", "0".repeat(64)), Role::Submitter),
@@ -181,7 +182,7 @@ async fn a_foreign_job_shows_its_status_and_nothing_of_its_inside() {
     assert_eq!((&seen["status"], seen.get("env")), (&json!("waiting"), None));
     let listed = stranger.get("/api/v1/jobs").await.ok();
     assert_eq!(listed["items"][0].get("env"), None);
-    for call in ["logs", "cancel", "retry"] {
+    for call in ["logs", "stop", "cancel", "retry"] {
         let method = if call == "logs" { Method::GET } else { Method::POST };
         let response = stranger.call(method, &format!("{path}/{call}")).send().await.expect("an answer");
         Reply::of(response).await.expect(StatusCode::FORBIDDEN, "foreign_owner");

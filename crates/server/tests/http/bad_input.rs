@@ -63,7 +63,6 @@ async fn what_is_not_built_yet_has_a_code_of_its_own() {
     let server = TestServer::start().await;
     let caller = server.submitter().await;
     for (field, value) in [
-        ("kind", json!("service")),
         ("secret_env", json!({"A": "b"})),
         ("input_path", json!("s3://in")),
         ("output_path", json!("s3://out")),
@@ -164,6 +163,7 @@ async fn what_does_not_exist_is_not_found() {
         (Method::GET, format!("/api/v1/jobs/{id}/why")),
         (Method::GET, format!("/api/v1/jobs/{id}/logs")),
         (Method::POST, format!("/api/v1/jobs/{id}/cancel")),
+        (Method::POST, format!("/api/v1/jobs/{id}/stop")),
         (Method::POST, format!("/api/v1/jobs/{id}/retry")),
         (Method::POST, format!("/api/v1/nodes/{id}/cordon")),
         (Method::DELETE, format!("/api/v1/tokens/{id}")),

@@ -12,7 +12,7 @@ use jobyard_api::json::TokenCreate;
 use jobyard_model::node::NodeRegistration;
 use jobyard_model::{
     AttemptEnd, Clock, EndedBy, Exit, ExitFacts, JobId, LeaseId, NodeId, Outputs, Resources, Role, Runtime,
-    SessionId, Timestamp, Usage,
+    ServiceRun, SessionId, Timestamp, Usage,
 };
 use jobyard_server::{
     ConnectionSettings, DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token,
@@ -295,6 +295,10 @@ impl<'a> Hand<'a> {
             outputs: Outputs::None,
         };
         self.report(held, Report::Ended(AttemptEnd::Exited(facts))).await;
+    }
+
+    pub(crate) async fn restart(&self, held: Held, run: ServiceRun) {
+        self.report(held, Report::Service(run)).await;
     }
 
     async fn report(&self, held: Held, report: Report) {

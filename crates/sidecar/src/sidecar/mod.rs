@@ -2,9 +2,11 @@
 //! heartbeat never waits for the task.
 //!
 //! Invariant: `decided` says `started` before anything is started; the exit record is written before `Ended`
-//! is sent; the first reason to end is the one that is told.
+//! is sent; the first reason to end is the one that is told; nothing is started again while there is one, or beside
+//! anything that is left.
 
 mod report;
+mod restarts;
 mod steps;
 mod talk;
 
@@ -25,6 +27,7 @@ use crate::output::Output;
 use crate::task::Task;
 use crate::timers::{Lease, LeaseVerdict, Timer, Timers};
 use crate::tree::Tree;
+use restarts::Service;
 
 /// An exclusive attempt looks at the boot-time clock this often; poll counts on one that stands still while the
 /// machine sleeps.
@@ -42,6 +45,8 @@ enum State {
         since_ms: u64,
         looks: u32,
     },
+    /// A service waits for its next start; none of its processes is left.
+    BackingOff,
     Over,
 }
 
@@ -73,6 +78,8 @@ pub(crate) struct Sidecar {
     timers: Timers,
     lease: Option<Lease>,
     task: Option<Task>,
+    /// From the first start of a service on.
+    service: Option<Service>,
     tree: Tree,
     output: Output,
     cpu_before: Option<CpuTime>,
@@ -105,6 +112,7 @@ impl Sidecar {
             timers: Timers::default(),
             lease: None,
             task: None,
+            service: None,
             tree: Tree::of(&plan),
             output: Output::new(plan.log.clone()),
             cpu_before: None,
@@ -246,6 +254,7 @@ impl Sidecar {
                 Timer::Clear => self.clear(now),
                 Timer::Memory => self.look_at_memory(now),
                 Timer::Leave => self.leave_or_write_again(now),
+                Timer::Restart => self.start_again(now),
             }
         }
         if let Some(LeaseVerdict::End { grace_ms }) = self.lease_verdict(now) {

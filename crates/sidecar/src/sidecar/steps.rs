@@ -1,7 +1,10 @@
 //! From the decision to start to the exit record: each step of an attempt's life.
 
+use std::rc::Rc;
+
 use jobyard_handoff::{Decision, EndedBy};
 
+use super::restarts::Service;
 use super::{Ending, Sidecar, State};
 use crate::clock::Now;
 use crate::exec::{self, Image};
@@ -9,6 +12,7 @@ use crate::faults;
 use crate::memory::{CpuTime, MemoryWatch};
 use crate::task::{Launch, Task};
 use crate::timers::{LeaseVerdict, Timer};
+use crate::tree::Afterwards;
 
 /// A KILL is repeated this often until it has worked.
 const KILL_AGAIN_MS: u64 = 100;
@@ -42,7 +46,7 @@ impl Sidecar {
         }
         match (faults::before_start(&self.plan), Image::new(&self.plan, &environment)) {
             (Some(fault), _) => self.fail(fault, now),
-            (None, Ok(image)) => self.start(&image, now),
+            (None, Ok(image)) => self.start(Rc::new(image), now),
             (None, Err(error)) => self.fail(faults::malformed(error), now),
         }
         // Secrets must not outlive the start. Removed while the child is on its way, which is what takes its time;
@@ -51,19 +55,29 @@ impl Sidecar {
         true
     }
 
-    fn start(&mut self, image: &Image, now: Now) {
+    fn start(&mut self, image: Rc<Image>, now: Now) {
         if matches!(self.plan.containment, jobyard_handoff::Containment::Subreaper) {
             // Without it orphans go to the machine's first process: best effort gets weaker, not wrong.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         }
         self.cpu_before = CpuTime::of(&self.plan.groups);
+        self.spawn(&image, now);
+        if let Some(plan) = self.plan.restart.as_ref().filter(|_| self.state == State::Starting) {
+            self.service = Some(Service::new(image, plan));
+        }
+    }
+
+    /// The first time, or again.
+    pub(super) fn spawn(&mut self, image: &Image, now: Now) {
         match exec::spawn(image) {
             Ok(spawned) => {
-                let (task, stdout, stderr) = Task::new(spawned);
+                let (task, stdout, stderr) = Task::new(spawned, self.task.as_ref());
                 self.output.attach(stdout, stderr);
                 self.task = Some(task);
                 self.state = State::Starting;
-                self.memory = MemoryWatch::of(&self.plan.groups);
+                if self.memory.is_none() {
+                    self.memory = MemoryWatch::of(&self.plan.groups);
+                }
             }
             Err(failure) => self.fail(faults::explain(&self.plan, failure), now),
         }
@@ -82,18 +96,25 @@ impl Sidecar {
             // The child is about to end; the rest follows from that.
             Launch::Failed(failure) => self.fault = Some(faults::explain(&self.plan, failure)),
             Launch::Executed => {
-                self.started = Some(now);
                 self.state = State::Running;
-                let timeout_ms = self.plan.times.timeout_ms;
-                if timeout_ms > 0 {
-                    self.timers.set(Timer::Timeout, now.monotonic_ms.saturating_add(timeout_ms));
+                if self.started.is_none() {
+                    self.note_started(now);
                 }
-                self.tell_started(now);
+                self.note_up(now);
             }
         }
     }
 
-    /// Takes every ended child; the main one's end is the attempt's.
+    fn note_started(&mut self, now: Now) {
+        self.started = Some(now);
+        let timeout_ms = self.plan.times.timeout_ms;
+        if timeout_ms > 0 {
+            self.timers.set(Timer::Timeout, now.monotonic_ms.saturating_add(timeout_ms));
+        }
+        self.tell_started(now);
+    }
+
+    /// Takes every ended child; the main one's end is the attempt's, or that of one run of a service.
     pub(super) fn reap(&mut self, now: Now) {
         while let Some(ended) = exec::reap_any() {
             let Some(task) = &mut self.task else { continue };
@@ -115,18 +136,35 @@ impl Sidecar {
         let State::Clearing { since_ms, looks } = self.state else { return };
         let left = self.tree.count();
         let is_late = now.monotonic_ms >= since_ms.saturating_add(CLEAR_LIMIT_MS);
-        if left == 0 || is_late {
+        let will_restart = self.will_restart();
+        if left == 0 && will_restart {
+            self.back_off(now);
+            return;
+        }
+        if left == 0 || (is_late && !will_restart) {
             self.finish(now, left);
             return;
         }
-        self.tree.kill(None);
+        let since_ms = match is_late {
+            // From here on it is cleared for good.
+            true => {
+                self.fault = Some(faults::not_cleared(left));
+                now.monotonic_ms
+            }
+            false => since_ms,
+        };
+        self.tree.kill(None, self.afterwards());
         // 1, 2, 4 … 64 ms: most are gone at the first look.
         let pause_ms = 1 << looks.min(6);
         self.state = State::Clearing { since_ms, looks: looks + 1 };
         self.timers.set(Timer::Clear, now.monotonic_ms + pause_ms);
     }
 
-    fn finish(&mut self, now: Now, survivors: usize) {
+    fn afterwards(&self) -> Afterwards {
+        if self.will_restart() { Afterwards::Restart } else { Afterwards::Nothing }
+    }
+
+    pub(super) fn finish(&mut self, now: Now, survivors: usize) {
         self.output.drain(now.unix_ms);
         self.tell_log_growth();
         let record = Box::new(self.report(now, survivors));
@@ -135,7 +173,9 @@ impl Sidecar {
         self.record = Some(record);
         self.state = State::Over;
         self.lease = None;
-        for timer in [Timer::Heartbeat, Timer::Timeout, Timer::Kill, Timer::Orphaned, Timer::LogNotice] {
+        for timer in
+            [Timer::Heartbeat, Timer::Timeout, Timer::Kill, Timer::Orphaned, Timer::LogNotice, Timer::Restart]
+        {
             self.timers.cancel(timer);
         }
         self.set_leave_timer(now);
@@ -173,6 +213,16 @@ impl Sidecar {
                 return;
             }
             State::Starting | State::Running => {}
+            State::BackingOff => {
+                self.ending = Some(ending);
+                self.finish(now, 0);
+                return;
+            }
+            // It is over anyway; now it is not started again.
+            State::Clearing { .. } if self.will_restart() => {
+                self.ending = Some(ending);
+                return;
+            }
             State::Clearing { .. } | State::Over => return,
         }
         if self.ending.is_none() {
@@ -190,7 +240,7 @@ impl Sidecar {
     pub(super) fn kill(&mut self, now: Now) {
         let child = self.task.as_ref().and_then(Task::child);
         if child.is_some() {
-            self.tree.kill(child);
+            self.tree.kill(child, self.afterwards());
             self.timers.set(Timer::Kill, now.monotonic_ms + KILL_AGAIN_MS);
         }
     }
@@ -210,7 +260,11 @@ impl Sidecar {
     }
 
     pub(super) fn lease_verdict(&self, now: Now) -> Option<LeaseVerdict> {
-        let can_end = matches!(self.state, State::Waiting | State::Starting | State::Running);
+        let can_end = match self.state {
+            State::Waiting | State::Starting | State::Running | State::BackingOff => true,
+            State::Clearing { .. } => self.will_restart(),
+            State::Over => false,
+        };
         let is_ending = self.ending.as_ref().is_some_and(|ending| ending.by == EndedBy::Lease);
         let lease = self.lease.as_ref().filter(|_| can_end && !is_ending)?;
         Some(lease.verdict(now.boottime_ms))
@@ -250,7 +304,11 @@ impl Sidecar {
         if !matches!(self.state, State::Starting | State::Running) {
             return;
         }
-        if self.memory.as_ref().is_some_and(MemoryWatch::has_killed) {
+        let was_killed = self.memory.as_ref().is_some_and(MemoryWatch::has_killed);
+        if was_killed && self.will_restart() {
+            self.note_out_of_memory();
+            self.kill(now);
+        } else if was_killed {
             let ending = Ending { by: EndedBy::Memory, message: Some(self.memory_message()) };
             self.end(now, 0, ending);
         } else if self.memory_looks > 0 {

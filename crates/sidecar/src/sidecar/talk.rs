@@ -14,7 +14,7 @@ use crate::timers::{Lease, Timer};
 const LOG_NOTICE_MS: u64 = 50;
 
 impl Sidecar {
-    fn say(&mut self, frame: &FromSidecar) {
+    pub(super) fn say(&mut self, frame: &FromSidecar) {
         if let Some(connection) = &mut self.connection {
             connection.send(frame);
         }
@@ -31,6 +31,7 @@ impl Sidecar {
         };
         self.told_file_bytes = hello.log_file_bytes;
         self.say(&FromSidecar::Hello(hello));
+        self.tell_service();
         self.tell_end();
     }
 
@@ -39,6 +40,8 @@ impl Sidecar {
             State::Waiting => SidecarPhase::Waiting,
             State::Starting => SidecarPhase::Starting,
             State::Running if self.ending.is_none() => SidecarPhase::Running,
+            State::Clearing { .. } if self.will_restart() => SidecarPhase::BackingOff,
+            State::BackingOff => SidecarPhase::BackingOff,
             State::Running | State::Clearing { .. } => SidecarPhase::Ending,
             State::Over => SidecarPhase::Ended,
         }
@@ -135,7 +138,7 @@ impl Sidecar {
             self.connection = Some(Connection::new(OwnedFd::from(stream)));
             self.timers.cancel(Timer::Orphaned);
             self.greet();
-            if matches!(self.state, State::Running | State::Clearing { .. }) {
+            if matches!(self.state, State::Running | State::Clearing { .. } | State::BackingOff) {
                 self.heartbeat(now);
             }
         }

@@ -10,4 +10,5 @@ mod idle;
 mod lease;
 mod normal;
 mod output;
+mod services;
 mod world;

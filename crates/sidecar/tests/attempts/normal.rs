@@ -29,6 +29,7 @@ fn a_program_runs_and_its_end_is_told() {
             None
         }
         FromSidecar::Hello(_) => unreachable!("one greeting a connection"),
+        FromSidecar::Service(_) => unreachable!("it is a task"),
         FromSidecar::Idle => unreachable!("nothing was acknowledged"),
     });
     assert_eq!(kinds[..3], ["started", "heartbeat", "log"]);

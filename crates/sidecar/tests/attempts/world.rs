@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use jobyard_handoff::log::{LogReader, Stream};
 use jobyard_handoff::{
     AttemptDirectory, AttemptIdentity, Containment, Environment, ExecPlan, ExitRecord, FrameBuffer,
-    FromSidecar, Hello, LogPlan, Times, ToSidecar, UserIds,
+    FromSidecar, Hello, LogPlan, RestartPlan, ServiceState, Times, ToSidecar, UserIds,
 };
 use jobyard_runtime::{
     NodeRuntime, PrepareRequest, Prepared, Program, Resources, Sidecar, SidecarPool, cleanup,
@@ -72,6 +72,7 @@ impl World {
             resources: Resources { memory_bytes: 256 << 20, ..Resources::default() },
             times: Times { heartbeat_ms: 200, stop_grace_ms: 5_000, ..Times::default() },
             exclusive: false,
+            restart: None,
             log_limit_bytes: 1 << 30,
             own_user: self.is_root(),
         }
@@ -98,6 +99,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) resources: Resources,
     pub(crate) times: Times,
     pub(crate) exclusive: bool,
+    pub(crate) restart: Option<RestartPlan>,
     pub(crate) log_limit_bytes: u64,
     pub(crate) own_user: bool,
 }
@@ -137,6 +139,7 @@ impl Draft<'_> {
             resources: self.resources,
             times: self.times,
             exclusive: self.exclusive,
+            restart: self.restart.clone(),
             log: LogPlan {
                 path: self.world.path(&format!("log-{}", self.number)),
                 limit_bytes: self.log_limit_bytes,
@@ -253,6 +256,15 @@ impl Talk {
     pub(crate) fn acknowledge(&mut self) {
         self.let_go();
         self.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+
+    /// The next that is told of a service.
+    pub(crate) fn service(&mut self) -> ServiceState {
+        self.until(|frame| match frame {
+            FromSidecar::Service(state) => Some(*state),
+            FromSidecar::Ended(record) => unreachable!("it is over: {record:?}"),
+            _ => None,
+        })
     }
 
     pub(crate) fn ended(&mut self) -> ExitRecord {

@@ -124,6 +124,7 @@ impl Ledger {
                 | JobEvent::Start { .. }
                 | JobEvent::Finish { .. }
                 | JobEvent::Renew { .. }
+                | JobEvent::Restart { .. }
                 | JobEvent::Claim { .. }
         );
         let transition = entry.job.clone().apply(event, moment).map_err(Denied::Refused)?;

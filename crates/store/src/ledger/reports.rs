@@ -64,6 +64,7 @@ impl Ledger {
             Report::Started => JobEvent::Start { lease_id, lease_until },
             Report::Finishing => JobEvent::Finish { lease_id, lease_until },
             Report::Renewed => JobEvent::Renew { lease_id, lease_until },
+            Report::Service(run) => JobEvent::Restart { lease_id, lease_until, run: *run },
             Report::Ended(end) => JobEvent::End { lease_id, end: clean_end(end.clone()) },
         }
     }
@@ -90,9 +91,9 @@ impl Ledger {
 
 fn verdict_of_refusal(refusal: Refusal) -> Verdict {
     match refusal.kind {
-        RefusalKind::AlreadySo => Verdict::Already,
+        RefusalKind::AlreadySo | RefusalKind::WrongKind => Verdict::Already,
         RefusalKind::StaleLease | RefusalKind::NewerAttempt => Verdict::Stale,
-        // A renewal of what was not accepted yet.
+        // A renewal of what was not accepted yet, a restart of what was not reported as running.
         RefusalKind::WrongStatus | RefusalKind::NotDue => Verdict::Later,
     }
 }

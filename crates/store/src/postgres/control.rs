@@ -1,4 +1,4 @@
-//! Cancel and retry by hand.
+//! Cancel, stop and retry by hand.
 
 use jobyard_model::lifecycle::RefusalKind;
 use jobyard_model::{Intent, JobEvent, JobId, JobSpec, ShapeId};
@@ -30,6 +30,12 @@ pub(super) async fn cancel(core: &Core, job_id: JobId, by: &Actor) -> Result<Con
     core.database.change("cancelling a job", |session| control(core, session, &wanted, by)).await
 }
 
+/// Wants the service stopped.
+pub(super) async fn stop(core: &Core, job_id: JobId, by: &Actor) -> Result<Control, StoreError> {
+    let wanted = Wanted { job_id, event: JobEvent::Raise(Intent::Stop), action: "job.stop" };
+    core.database.change("stopping a service", |session| control(core, session, &wanted, by)).await
+}
+
 /// Starts a new round.
 pub(super) async fn retry(
     core: &Core,
@@ -58,6 +64,7 @@ async fn control(core: &Core, mut session: Session, wanted: &Wanted, by: &Actor)
         Err(Denied::NotLoaded) => Some(Control::NotFound),
         Err(Denied::Refused(refusal)) => Some(match refusal.kind {
             RefusalKind::AlreadySo | RefusalKind::NewerAttempt => Control::Nothing,
+            RefusalKind::WrongKind => Control::WrongKind,
             RefusalKind::StaleLease | RefusalKind::NotDue | RefusalKind::WrongStatus => {
                 Control::Refused(refusal.status)
             }

@@ -1,6 +1,8 @@
 //! Jobs and attempts as read. A record is read by one statement, so it never shows a job in two places.
 
-use jobyard_model::{AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Status, Timestamp};
+use jobyard_model::{
+    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, ServiceRun, Status, Timestamp,
+};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -10,7 +12,7 @@ use super::load::{self, Columns, attempt_columns, end_columns, job_columns};
 use super::query::{Parameter, Query};
 use super::session::Rows;
 use crate::encoding::{from_json, inconsistent, policy_of};
-use crate::rows::number;
+use crate::rows::{self, number};
 use crate::{AttemptRecord, JobPage, JobQuery, JobRecord, StoreError};
 
 /// How many rows one page looks at, when the filters pass few.
@@ -26,24 +28,24 @@ const RECORDS: &str = concat!(
     attempt_columns!(),
     ", ",
     end_columns!(),
-    ", last.number, last.outcome, last.end
+    ", last.number, last.outcome, last.end, last.service
   FROM job LEFT JOIN LATERAL (SELECT * FROM job_live WHERE job_live.id = job.id OFFSET 0) j ON true
     LEFT JOIN LATERAL (SELECT * FROM attempt_live WHERE attempt_live.job_id = job.id OFFSET 0) a ON true
     LEFT JOIN LATERAL (SELECT * FROM job_end
       WHERE job_end.job_id = job.id AND job_end.current OFFSET 0) e ON true
-    LEFT JOIN LATERAL (SELECT number, outcome, \"end\" FROM attempt
+    LEFT JOIN LATERAL (SELECT number, outcome, \"end\", service FROM attempt
       WHERE attempt.job_id = job.id ORDER BY number DESC LIMIT 1) last ON true
   WHERE job.id = ANY($1) ORDER BY job.id DESC"
 );
 const JOB_COLUMNS: usize = 28;
-const ATTEMPT_COLUMNS: usize = 13;
+const ATTEMPT_COLUMNS: usize = 14;
 const END_COLUMNS: usize = 13;
 
 const ATTEMPTS: &str = "SELECT number, round, lease_id, node_id, node_name, placed_ms, accepted_ms, started_ms,
-    ended_ms, lease_until_ms, outcome, \"end\", NULL::smallint, NULL::smallint FROM attempt WHERE job_id = $1
+    ended_ms, lease_until_ms, outcome, \"end\", NULL::smallint, NULL::smallint, service FROM attempt WHERE job_id = $1
   UNION ALL
   SELECT a.number, j.round, a.lease_id, a.node_id, coalesce(node.name, ''), a.placed_ms, a.accepted_ms, a.started_ms,
-    NULL, a.lease_until_ms, NULL, NULL, a.phase, j.intent
+    NULL, a.lease_until_ms, NULL, NULL, a.phase, j.intent, a.service
   FROM attempt_live a JOIN job_live j ON j.id = a.job_id LEFT JOIN node ON node.node_id = a.node_id
   WHERE a.job_id = $1
   ORDER BY number";
@@ -92,9 +94,9 @@ fn record(row: &Row) -> Result<JobRecord, Fault> {
         }
         (None, true) => return Err(inconsistent("job", id, "neither live nor ended").into()),
     };
-    let last_end = match columns.take::<Option<i32>>()? {
-        Some(last) => Some(ended(id, last, &mut columns)?),
-        None => None,
+    let (last_end, last_service) = match columns.take::<Option<i32>>()? {
+        Some(last) => (Some(ended(id, last, &mut columns)?), service(id, &mut columns)?),
+        None => (None, None),
     };
     Ok(JobRecord {
         spec,
@@ -104,6 +106,7 @@ fn record(row: &Row) -> Result<JobRecord, Fault> {
         job,
         started_at: started_ms.map(Timestamp),
         last_end,
+        last_service,
     })
 }
 
@@ -111,6 +114,10 @@ fn ended(id: Uuid, last: i32, columns: &mut Columns<'_>) -> Result<(u32, Outcome
     let outcome = outcome(id, columns.take()?)?;
     let end: String = columns.take()?;
     Ok((number(last), outcome, from_json("attempt", id, &end)?))
+}
+
+fn service(id: Uuid, columns: &mut Columns<'_>) -> Result<Option<ServiceRun>, Fault> {
+    Ok(rows::service("attempt", id, columns.take::<Option<String>>()?.as_deref())?)
 }
 
 fn outcome(id: Uuid, code: i16) -> Result<Outcome, Fault> {
@@ -286,6 +293,7 @@ fn attempt(job_id: JobId, row: &Row) -> Result<AttemptRecord, Fault> {
     };
     let phase = columns.take::<Option<i16>>()?.map(jobyard_model::Phase::from_code);
     let intent = columns.take::<Option<i16>>()?.and_then(Intent::from_code).unwrap_or(Intent::Run);
+    let service = service(job_id.0, &mut columns)?;
     let phase = match phase {
         Some(None) => return Err(inconsistent("attempt_live", job_id, "no such phase").into()),
         Some(phase) => phase,
@@ -305,5 +313,6 @@ fn attempt(job_id: JobId, row: &Row) -> Result<AttemptRecord, Fault> {
         ended_at,
         lease_until,
         end,
+        service,
     })
 }

@@ -28,7 +28,7 @@ macro_rules! job_columns {
 macro_rules! attempt_columns {
     () => {
         "a.job_id, a.number, a.lease_id, a.node_id, a.session, a.phase, a.placed_ms, a.accepted_ms, a.started_ms, \
-         a.lease_until_ms, a.heard_ms, a.cpu_milli, a.memory_bytes"
+         a.lease_until_ms, a.heard_ms, a.cpu_milli, a.memory_bytes, a.service"
     };
 }
 
@@ -193,6 +193,7 @@ pub(super) fn attempt_row_from(columns: &mut Columns<'_>) -> Result<AttemptRow, 
         heard_ms: columns.take()?,
         cpu_milli: columns.take()?,
         memory_bytes: columns.take()?,
+        service: columns.take()?,
     })
 }
 

@@ -38,6 +38,10 @@ impl Store for PostgresStore {
         control::cancel(&self.core, job_id, by).await
     }
 
+    async fn stop(&self, job_id: JobId, by: &Actor) -> Stored<Control> {
+        control::stop(&self.core, job_id, by).await
+    }
+
     async fn retry(&self, job_id: JobId, after_attempt: Option<u32>, by: &Actor) -> Stored<Control> {
         control::retry(&self.core, job_id, after_attempt, by).await
     }

@@ -58,9 +58,10 @@ const INSERT_JOBS: &str = "INSERT INTO job_live (id, status, kind, pool_id, shap
 
 const UPDATE_ATTEMPTS: &str = "WITH changed AS (
   UPDATE attempt_live SET phase = new.phase, accepted_ms = new.accepted_ms, started_ms = new.started_ms,
-    lease_until_ms = new.lease_until_ms, heard_ms = new.heard_ms
+    lease_until_ms = new.lease_until_ms, heard_ms = new.heard_ms, service = new.service
   FROM unnest($2::uuid[], $3::int[], $4::uuid[], $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::bigint[]) AS new(job_id, number, lease_id, phase, accepted_ms, started_ms, lease_until_ms, heard_ms)
+    $9::bigint[], $10::text[])
+    AS new(job_id, number, lease_id, phase, accepted_ms, started_ms, lease_until_ms, heard_ms, service)
   CROSS JOIN LATERAL (SELECT a.ctid AS place FROM attempt_live a
     WHERE a.job_id = new.job_id AND a.number = new.number AND a.lease_id = new.lease_id OFFSET 0) found
   WHERE attempt_live.ctid = found.place
@@ -81,12 +82,13 @@ const INSERT_ATTEMPTS: &str = "INSERT INTO attempt_live (job_id, number, lease_i
     $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])";
 
 const INSERT_HISTORY: &str = "INSERT INTO attempt (job_id, number, round, phase, outcome, retryable, lease_id,
-    node_id, session, placed_ms, accepted_ms, started_ms, lease_until_ms, ended_ms, fingerprint, \"end\", node_name)
+    node_id, session, placed_ms, accepted_ms, started_ms, lease_until_ms, ended_ms, fingerprint, \"end\", service,
+    node_name)
   SELECT new.*, coalesce((SELECT node.name FROM node WHERE node.node_id = new.node_id), '')
   FROM unnest($1::uuid[], $2::int[], $3::int[], $4::smallint[], $5::smallint[], $6::boolean[], $7::uuid[],
     $8::uuid[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-    $16::text[]) AS new(job_id, number, round, phase, outcome, retryable, lease_id, node_id, session, placed_ms,
-    accepted_ms, started_ms, lease_until_ms, ended_ms, fingerprint, end_json)";
+    $16::text[], $17::text[]) AS new(job_id, number, round, phase, outcome, retryable, lease_id, node_id, session,
+    placed_ms, accepted_ms, started_ms, lease_until_ms, ended_ms, fingerprint, end_json, service)";
 
 const REOPEN: &str = "WITH changed AS (
   UPDATE job_end SET current = false FROM unnest($2::uuid[], $3::int[]) AS old(job_id, round)
@@ -260,6 +262,7 @@ fn update_attempts(rows: &[AttemptRow]) -> Query {
         .bind_each(rows, |row| row.started_ms)
         .bind_each(rows, |row| row.lease_until_ms)
         .bind_each(rows, |row| row.heard_ms)
+        .bind_each(rows, |row| row.service.clone())
 }
 
 fn delete_attempts(rows: &[AttemptRow]) -> Query {
@@ -305,6 +308,7 @@ fn insert_history(rows: &[HistoryRow]) -> Query {
         .bind_each(rows, |row| row.ended_ms)
         .bind_each(rows, |row| row.fingerprint)
         .bind_each(rows, |row| row.end_json.clone())
+        .bind_each(rows, |row| row.service.clone())
 }
 
 fn insert_ends(rows: &[EndRow]) -> Query {

@@ -1,4 +1,4 @@
-//! Cancel and retry by hand.
+//! Cancel, stop and retry by hand.
 
 use jobyard_model::lifecycle::RefusalKind;
 use jobyard_model::{Intent, JobEvent, JobId};
@@ -11,7 +11,12 @@ use crate::{Actor, Control};
 
 /// Wants the job cancelled.
 pub(super) fn cancel(scope: &Scope<'_>, job_id: JobId, by: &Actor) -> Result<Control, Fault> {
-    control(scope, job_id, JobEvent::Raise(Intent::Cancel), by)
+    control(scope, (job_id, JobEvent::Raise(Intent::Cancel)), "job.cancel", by)
+}
+
+/// Wants the service stopped.
+pub(super) fn stop(scope: &Scope<'_>, job_id: JobId, by: &Actor) -> Result<Control, Fault> {
+    control(scope, (job_id, JobEvent::Raise(Intent::Stop)), "job.stop", by)
 }
 
 /// Starts a new round.
@@ -21,21 +26,26 @@ pub(super) fn retry(
     after_attempt: Option<u32>,
     by: &Actor,
 ) -> Result<Control, Fault> {
-    control(scope, job_id, JobEvent::RetryByHand { after_attempt }, by)
+    control(scope, (job_id, JobEvent::RetryByHand { after_attempt }), "job.retry", by)
 }
 
-fn control(scope: &Scope<'_>, job_id: JobId, event: JobEvent, by: &Actor) -> Result<Control, Fault> {
+fn control(
+    scope: &Scope<'_>,
+    (job_id, event): (JobId, JobEvent),
+    action: &str,
+    by: &Actor,
+) -> Result<Control, Fault> {
     let mut ledger = Ledger::new(scope.terms);
     if !load::any_into_ledger(scope, &mut ledger, job_id)? {
         return Ok(Control::NotFound);
     }
-    let action = if event.name() == "cancel" { "job.cancel" } else { "job.retry" };
     match ledger.apply(job_id, event, &by.name) {
         Ok(()) => {}
         Err(Denied::NotLoaded) => return Ok(Control::NotFound),
         Err(Denied::Refused(refusal)) => {
             return Ok(match refusal.kind {
                 RefusalKind::AlreadySo | RefusalKind::NewerAttempt => Control::Nothing,
+                RefusalKind::WrongKind => Control::WrongKind,
                 RefusalKind::StaleLease | RefusalKind::NotDue | RefusalKind::WrongStatus => {
                     Control::Refused(refusal.status)
                 }

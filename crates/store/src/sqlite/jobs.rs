@@ -1,13 +1,15 @@
 //! Jobs and attempts as read.
 
-use jobyard_model::{AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, Status, Timestamp};
+use jobyard_model::{
+    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, ServiceRun, Status, Timestamp,
+};
 use rusqlite::{OptionalExtension, Row};
 
 use super::fault::Fault;
 use super::scope::Scope;
 use super::{listing, load};
 use crate::encoding::{from_json, inconsistent, policy_of};
-use crate::{AttemptRecord, JobPage, JobQuery, JobRecord};
+use crate::{AttemptRecord, JobPage, JobQuery, JobRecord, rows};
 
 /// One job.
 pub(super) fn one(scope: &Scope<'_>, job_id: JobId) -> Result<Option<JobRecord>, Fault> {
@@ -46,7 +48,8 @@ fn record(scope: &Scope<'_>, job_id: JobId, submitted: SubmittedRow) -> Result<O
             (end.to_job(policy_of(&submitted.spec))?, end.started_ms)
         }
     };
-    let last_end = if job.last_attempt > 0 { last_end(scope, job_id)? } else { None };
+    let last = if job.last_attempt > 0 { last_ended(scope, job_id)? } else { None };
+    let (last_end, last_service) = last.unzip();
     Ok(Some(JobRecord {
         spec: submitted.spec,
         submitted_by: submitted.submitted_by,
@@ -55,17 +58,23 @@ fn record(scope: &Scope<'_>, job_id: JobId, submitted: SubmittedRow) -> Result<O
         job,
         started_at: started_ms.map(Timestamp),
         last_end,
+        last_service: last_service.flatten(),
     }))
 }
 
-fn last_end(scope: &Scope<'_>, job_id: JobId) -> Result<Option<(u32, Outcome, AttemptEnd)>, Fault> {
-    let sql = "SELECT number, outcome, \"end\" FROM attempt WHERE job_id = ?1 ORDER BY number DESC LIMIT 1";
+type LastEnded = ((u32, Outcome, AttemptEnd), Option<ServiceRun>);
+
+fn last_ended(scope: &Scope<'_>, job_id: JobId) -> Result<Option<LastEnded>, Fault> {
+    let sql = "SELECT number, outcome, \"end\", service FROM attempt WHERE job_id = ?1 ORDER BY number DESC LIMIT 1";
     let found = scope
         .statement(sql)?
-        .query_row([job_id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))
+        .query_row([job_id.0], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, Option<String>>(3)?))
+        })
         .optional()?;
-    let Some((number, code, text)) = found else { return Ok(None) };
-    Ok(Some((number, outcome(job_id, code)?, from_json("attempt", job_id, &text)?)))
+    let Some((number, code, text, service)) = found else { return Ok(None) };
+    let end = (number, outcome(job_id, code)?, from_json("attempt", job_id, &text)?);
+    Ok(Some((end, rows::service("attempt", job_id.0, service.as_deref())?)))
 }
 
 fn outcome(job_id: JobId, code: i16) -> Result<Outcome, Fault> {
@@ -108,7 +117,7 @@ fn wants(query: &JobQuery, status: Status) -> bool {
 /// All attempts of a job, by number.
 pub(super) fn attempts(scope: &Scope<'_>, job_id: JobId) -> Result<Vec<AttemptRecord>, Fault> {
     let sql = "SELECT number, round, lease_id, node_id, node_name, placed_ms, accepted_ms, started_ms, ended_ms, \
-        lease_until_ms, outcome, \"end\" FROM attempt WHERE job_id = ?1 ORDER BY number";
+        lease_until_ms, outcome, \"end\", service FROM attempt WHERE job_id = ?1 ORDER BY number";
     let mut statement = scope.statement(sql)?;
     let mut rows = statement.query([job_id.0])?;
     let mut attempts = Vec::new();
@@ -121,6 +130,7 @@ pub(super) fn attempts(scope: &Scope<'_>, job_id: JobId) -> Result<Vec<AttemptRe
 
 fn ended_attempt(job_id: JobId, row: &Row<'_>) -> Result<AttemptRecord, Fault> {
     let end = from_json("attempt", job_id, &row.get::<_, String>(11)?)?;
+    let service: Option<String> = row.get(12)?;
     Ok(AttemptRecord {
         number: row.get(0)?,
         round: row.get(1)?,
@@ -135,6 +145,7 @@ fn ended_attempt(job_id: JobId, row: &Row<'_>) -> Result<AttemptRecord, Fault> {
         ended_at: Some(Timestamp(row.get(8)?)),
         lease_until: Some(Timestamp(row.get(9)?)),
         end: Some((outcome(job_id, row.get(10)?)?, end)),
+        service: rows::service("attempt", job_id.0, service.as_deref())?,
     })
 }
 
@@ -160,5 +171,6 @@ fn live_attempt(scope: &Scope<'_>, job_id: JobId) -> Result<Option<AttemptRecord
         ended_at: None,
         lease_until: Some(live.lease_until),
         end: None,
+        service: live.service,
     }))
 }

@@ -17,7 +17,7 @@ const JOB_LIVE: &str = "SELECT id, status, kind, pool_id, shape_id, owner_id, la
     no_retry_exit_codes, start_within_ms, exclusive, started_ms FROM job_live WHERE id = ?1";
 
 const ATTEMPT_LIVE: &str = "SELECT job_id, number, lease_id, node_id, session, phase, placed_ms, accepted_ms, \
-    started_ms, lease_until_ms, heard_ms, cpu_milli, memory_bytes FROM attempt_live WHERE job_id = ?1";
+    started_ms, lease_until_ms, heard_ms, cpu_milli, memory_bytes, service FROM attempt_live WHERE job_id = ?1";
 
 const JOB_END: &str = "SELECT job_id, round, status, reason, finished_ms, started_ms, attempt, intent, \
     retry_count, platform_failures, unpaid_in_row, evictions, platform_since_ms \
@@ -71,6 +71,7 @@ fn attempt_row(row: &Row<'_>) -> rusqlite::Result<AttemptRow> {
         heard_ms: row.get(10)?,
         cpu_milli: row.get(11)?,
         memory_bytes: row.get(12)?,
+        service: row.get(13)?,
     })
 }
 

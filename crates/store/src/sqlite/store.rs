@@ -34,6 +34,11 @@ impl Store for SqliteStore {
         self.writer.write("cancelling a job", move |scope| control::cancel(scope, job_id, &by)).await
     }
 
+    async fn stop(&self, job_id: JobId, by: &Actor) -> Stored<Control> {
+        let by = by.clone();
+        self.writer.write("stopping a service", move |scope| control::stop(scope, job_id, &by)).await
+    }
+
     async fn retry(&self, job_id: JobId, after_attempt: Option<u32>, by: &Actor) -> Stored<Control> {
         let by = by.clone();
         let retry = move |scope: &Scope<'_>| control::retry(scope, job_id, after_attempt, &by);

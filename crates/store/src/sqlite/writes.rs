@@ -33,14 +33,14 @@ const INSERT_ATTEMPT: &str = "INSERT INTO attempt_live (job_id, number, lease_id
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 const UPDATE_ATTEMPT: &str = "UPDATE attempt_live SET phase = ?4, accepted_ms = ?5, started_ms = ?6, \
-    lease_until_ms = ?7, heard_ms = ?8 WHERE job_id = ?1 AND number = ?2 AND lease_id = ?3";
+    lease_until_ms = ?7, heard_ms = ?8, service = ?9 WHERE job_id = ?1 AND number = ?2 AND lease_id = ?3";
 
 const DELETE_ATTEMPT: &str = "DELETE FROM attempt_live WHERE job_id = ?1 AND number = ?2 AND lease_id = ?3";
 
 const INSERT_HISTORY: &str = "INSERT INTO attempt (job_id, number, round, phase, outcome, retryable, lease_id, \
-    node_id, session, node_name, placed_ms, accepted_ms, started_ms, lease_until_ms, ended_ms, fingerprint, \"end\") \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce((SELECT name FROM node WHERE node_id = ?8), ''), ?10, ?11, \
-    ?12, ?13, ?14, ?15, ?16)";
+    node_id, session, node_name, placed_ms, accepted_ms, started_ms, lease_until_ms, ended_ms, fingerprint, \"end\", \
+    service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce((SELECT name FROM node WHERE node_id = ?8), ''), \
+    ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 
 const INSERT_END: &str = "INSERT INTO job_end (job_id, round, status, intent, current, attempt, retry_count, \
     platform_failures, unpaid_in_row, evictions, finished_ms, started_ms, platform_since_ms, reason) \
@@ -105,7 +105,8 @@ fn attempts(scope: &Scope<'_>, writes: &Writes) -> Result<(), Fault> {
                 row.accepted_ms,
                 row.started_ms,
                 row.lease_until_ms,
-                row.heard_ms
+                row.heard_ms,
+                row.service
             ],
         )?;
         expect_one(changed, "attempt_live", row.job_id)?;
@@ -241,7 +242,8 @@ fn insert_history(scope: &Scope<'_>, row: &HistoryRow) -> Result<(), Fault> {
             row.lease_until_ms,
             row.ended_ms,
             row.fingerprint,
-            row.end_json
+            row.end_json,
+            row.service
         ],
     )?;
     Ok(())

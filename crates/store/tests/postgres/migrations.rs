@@ -57,6 +57,12 @@ async fn a_server_that_is_not_there_is_unavailable() {
     assert!(refused.to_string().contains("connection string"), "{refused}");
 }
 
+/// Restarts of what never ran.
+const STARTING_SERVICE: &str = "INSERT INTO attempt_live
+    (job_id, number, phase, lease_id, node_id, session, placed_ms, accepted_ms, lease_until_ms, heard_ms, cpu_milli,
+     memory_bytes, service)
+  SELECT id, 1, 1, id, id, id, 1, 1, 1, 1, 1, 1, '{}' FROM job_live";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rows_that_break_our_rules_are_refused_by_the_schema() {
     let server = server().await;
@@ -72,6 +78,7 @@ async fn the_rows_that_break_our_rules_are_refused_by_the_schema() {
         ("UPDATE job_live SET due_ms = 1", "job_live_due"),
         ("UPDATE job_live SET lane = 4", "job_live_lane"),
         ("UPDATE job_live SET intent = 3", "job_live_wanted"),
+        (STARTING_SERVICE, "attempt_live_service"),
     ] {
         let refused = server.try_sql(broken).await.unwrap_err();
         let named = refused.as_db_error().unwrap().constraint().unwrap_or_default().to_owned();

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Keeper, Nudge, Origin, Over};
 use crate::connection::Connection;
-use crate::facts::{end_of, launch_fault};
+use crate::facts::{end_of, launch_fault, service_run};
 use crate::relay::Word;
 
 /// Between two looks at a sidecar that lives and can't be connected to.
@@ -96,6 +96,7 @@ impl Keeper {
             FromSidecar::LogGrew { file_bytes } => {
                 self.node.relay.log_grew(self.attempt.lease_id, file_bytes);
             }
+            FromSidecar::Service(state) => self.say(Word::Service(service_run(&state))),
             // The one is taken by the caller; the other comes after an acknowledgement.
             FromSidecar::Ended(_) | FromSidecar::Idle => {}
         }

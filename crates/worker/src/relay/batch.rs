@@ -104,6 +104,7 @@ fn said(word: Word) -> Said {
         Word::Accepted => Said::Accepted,
         Word::Started => Said::Started,
         Word::Finishing => Said::Finishing,
+        Word::Service(run) => Said::Service(run),
     }
 }
 

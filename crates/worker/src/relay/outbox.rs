@@ -1,5 +1,5 @@
-//! What is to be said to the report door: at most one word, one end and one log an attempt, however long the door is
-//! away. Decides what goes into a call and what follows from its answer; does no I/O.
+//! What is to be said to the report door: at most one word of a kind, one end and one log an attempt, however long the
+//! door is away. Decides what goes into a call and what follows from its answer; does no I/O.
 //!
 //! Invariant: an end leaves only after its log, unless the door puts the log off; it is kept until it is answered.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jobyard_api::proto::{self, LogVerdict, ReportVerdict};
 use jobyard_handoff::StopReason;
-use jobyard_model::{AttemptEnd, LeaseId};
+use jobyard_model::{AttemptEnd, LeaseId, ServiceRun};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -30,28 +30,37 @@ const LATER: Duration = Duration::from_millis(500);
 const MAX_HELD_BY_LOG: u32 = 3;
 
 /// What an attempt has to say besides its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Word {
     Accepted,
     /// Implies `Accepted`.
     Started,
     /// Implies `Started`.
     Finishing,
+    /// How a service stands.
+    Service(ServiceRun),
     /// Not implied by the others: said again, those renew nothing.
     Renewed,
 }
 
-/// The words of an attempt that wait, at most one step and one renewal.
+/// The words of an attempt that wait, at most one of a kind: of a service that restarts while the door is away, the
+/// newest count is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Words {
     step: Option<Word>,
+    service: Option<ServiceRun>,
     renewed: Option<Word>,
 }
 
 impl Words {
     fn add(&mut self, word: Word) {
         match word {
-            Word::Accepted | Word::Started | Word::Finishing => self.step = self.step.max(Some(word)),
+            Word::Accepted => self.step = self.step.or(Some(word)),
+            Word::Started if self.step != Some(Word::Finishing) => self.step = Some(word),
+            Word::Started => {}
+            Word::Finishing => self.step = Some(word),
+            Word::Service(run) if run.is_after(self.service.as_ref()) => self.service = Some(run),
+            Word::Service(_) => {}
             Word::Renewed => self.renewed = Some(word),
         }
     }
@@ -65,7 +74,7 @@ impl Words {
     }
 
     pub(super) fn in_order(self) -> impl Iterator<Item = Word> {
-        self.step.into_iter().chain(self.renewed)
+        self.step.into_iter().chain(self.service.map(Word::Service)).chain(self.renewed)
     }
 }
 

@@ -10,6 +10,7 @@ mod inputs;
 mod launching;
 mod outputs;
 mod restarts;
+mod services;
 mod standing;
 mod stopping;
 mod world;

@@ -1,4 +1,4 @@
-//! `POST /jobs/{id}/cancel` and `/retry`.
+//! `POST /jobs/{id}/cancel`, `/stop` and `/retry`.
 
 use axum::Json;
 use axum::body::Body;
@@ -12,7 +12,7 @@ use crate::authentication::Caller;
 use crate::body::{self, BodyLimit};
 use crate::error::ApiError;
 use crate::http::path_id;
-use crate::operations::control_job::{cancel_job, retry_job};
+use crate::operations::control_job::{cancel_job, retry_job, stop_job};
 use crate::server::Server;
 
 const ATTEMPTS: Range = Range { of: 0..=i32::MAX as i64, what: "an attempt's number" };
@@ -33,6 +33,27 @@ pub(crate) async fn cancel(
 ) -> Result<Json<Job>, ApiError> {
     let _pass = server.doors().change.enter().await?;
     let record = cancel_job(&server, &caller, path_id(id)?).await?;
+    Ok(Json(view::job(record, caller.principal(), server.clock().now())))
+}
+
+/// Stops a service, which ends well then: at once when nothing runs, else after TERM and its grace. One that is over
+/// stays as it is.
+#[utoipa::path(
+    post, path = "/api/v1/jobs/{id}/stop", tag = "jobs", params(("id" = String, Path, description = "The job")),
+    responses(
+        (status = 200, description = "Wanted; the job as it is now", body = Job),
+        (status = 403, description = "The token does not act for the owner", body = Problem),
+        (status = 404, description = "No such job", body = Problem),
+        (status = 409, description = "The job is a task", body = Problem)
+    )
+)]
+pub(crate) async fn stop(
+    State(server): State<Server>,
+    caller: Caller,
+    id: Path<String>,
+) -> Result<Json<Job>, ApiError> {
+    let _pass = server.doors().change.enter().await?;
+    let record = stop_job(&server, &caller, path_id(id)?).await?;
     Ok(Json(view::job(record, caller.principal(), server.clock().now())))
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod read;
 pub(crate) mod submit;
 pub(crate) mod view;
 
-pub(super) use control::{cancel, retry};
+pub(super) use control::{cancel, retry, stop};
 pub(super) use history::history;
 pub(super) use list::list;
 pub(super) use logs::logs;

@@ -1,10 +1,11 @@
 //! Jobs and attempts as the caller may see them.
 
 use jobyard_api::json::{
-    Attempt, Bytes, Cores, Event, Job, JobOrigin, JobResources, JobResult, Seconds, Time, Usage,
+    Attempt, Bytes, Cores, Event, Job, JobOrigin, JobResources, JobResult, Seconds, ServiceExit, Time, Usage,
 };
 use jobyard_model::{
-    ArtifactHash, AttemptEnd, BinaryUrl, EndedBy, Exit, JobState, Outputs, Principal, Timestamp,
+    ArtifactHash, AttemptEnd, BinaryUrl, EndedBy, Exit, JobState, LastExit, Outputs, Principal, ServiceRun,
+    Timestamp,
 };
 use jobyard_store::{AttemptRecord, EventRecord, JobRecord};
 
@@ -12,6 +13,7 @@ use jobyard_store::{AttemptRecord, EventRecord, JobRecord};
 pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job {
     let reason = record.reason(now).to_owned();
     let status = record.job.status();
+    let service = Service::new(record.service(), record.job.live_attempt().is_some());
     let finished_at = match &record.job.state {
         JobState::Ended(end) => Some(end.finished_at),
         _ => None,
@@ -63,6 +65,9 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         origin: spec.origin.map(|origin| JobOrigin { kind: origin.kind, id: origin.id, key: origin.key }),
         idempotency_key: record.idempotency_key,
         intent: record.job.intent,
+        restarts: service.restarts,
+        last_exit: service.last_exit,
+        next_start: service.next_start,
         result: record.last_end.map(|(number, outcome, end)| {
             let told = Told::new(end);
             let Told { exit_code, signal, message, usage, .. } = told;
@@ -80,6 +85,7 @@ pub(crate) fn attempt(record: AttemptRecord) -> Attempt {
         Some((outcome, end)) => (Some(outcome), Told::new(end)),
         None => (None, Told::default()),
     };
+    let service = Service::new(record.service, record.phase.is_some());
     Attempt {
         number: record.number,
         round: record.round,
@@ -98,6 +104,9 @@ pub(crate) fn attempt(record: AttemptRecord) -> Attempt {
         finished_time: record.ended_at.map(Time),
         lease_until: record.lease_until.filter(|_| record.phase.is_some()).map(Time),
         usage: told.usage,
+        restarts: service.restarts,
+        last_exit: service.last_exit,
+        next_start: service.next_start,
     }
 }
 
@@ -122,6 +131,36 @@ fn binary_url(binary: BinaryUrl) -> String {
     }
 }
 
+/// What a service's attempt says to people.
+#[derive(Default)]
+struct Service {
+    restarts: u32,
+    last_exit: Option<ServiceExit>,
+    next_start: Option<Time>,
+}
+
+impl Service {
+    /// Nothing is started again in an attempt that is over.
+    fn new(run: Option<ServiceRun>, is_live: bool) -> Self {
+        let Some(ServiceRun { restarts, last_exit, next_start }) = run else { return Self::default() };
+        let next_start = next_start.filter(|_| is_live).map(Time);
+        Self { restarts, last_exit: Some(service_exit(last_exit)), next_start }
+    }
+}
+
+fn service_exit(last: LastExit) -> ServiceExit {
+    let (exit_code, signal) = code_and_signal(last.exit);
+    ServiceExit { exit_code, signal, ended_by: last.by, time: Time(last.at) }
+}
+
+fn code_and_signal(exit: Exit) -> (Option<i32>, Option<i32>) {
+    match exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Unrunnable | Exit::LaunchFault => (None, None),
+    }
+}
+
 /// What an end says to people.
 #[derive(Default)]
 struct Told {
@@ -143,11 +182,7 @@ impl Told {
                 return without_witness("its lease ran out without a sign of life".to_owned());
             }
         };
-        let (exit_code, signal) = match facts.exit {
-            Exit::Code(code) => (Some(code), None),
-            Exit::Signal(signal) => (None, Some(signal)),
-            Exit::Unrunnable | Exit::LaunchFault => (None, None),
-        };
+        let (exit_code, signal) = code_and_signal(facts.exit);
         let usage = Usage {
             wall: Seconds { ms: facts.usage.wall_ms },
             cpu_user: Seconds { ms: facts.usage.cpu_user_ms },
