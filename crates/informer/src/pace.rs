@@ -22,7 +22,7 @@ pub(crate) struct Ran {
     pub(crate) changed: u64,
     /// The batch was full: run again at once.
     pub(crate) more: bool,
-    /// What waits has no room: the wake-ups of a few milliseconds may be answered by one run.
+    /// What waits finds room piece by piece: the wake-ups of a few milliseconds may be answered by one run.
     pub(crate) gather: bool,
 }
 

@@ -15,6 +15,8 @@ use crate::{InformerSettings, WorkerDoors};
 
 /// The most placements of one pass, which is one commit.
 const PASS_LIMIT: usize = 256;
+/// From so many running attempts on a pass may wait for the room that several of them leave.
+const MANY_ATTEMPTS: u32 = 8;
 /// Heads read of each (lane, owner, shape): few while few can be placed, twice as many each time that all of a group
 /// were.
 const FEWEST_HEADS_PER_GROUP: u32 = 16;
@@ -67,7 +69,7 @@ impl PlaceLoop {
         }
         let placements = plan_placements(&snapshot, &mut memory.plan);
         if placements.is_empty() {
-            return Ok(Ran { gather: true, ..Ran::default() });
+            return Ok(Ran::default());
         }
         // Jobs of a group are alike: where one of them found no place, the unread ones behind it find none either.
         let read_on =
@@ -76,11 +78,15 @@ impl PlaceLoop {
             true => (memory.heads_per_group * 2).min(MOST_HEADS_PER_GROUP),
             false => FEWEST_HEADS_PER_GROUP,
         };
-        let left_out = placements.len() < snapshot.heads.len();
+        let is_left_out = placements.len() < snapshot.heads.len();
+        let running: u32 = snapshot.nodes.iter().map(|node| node.attempts).sum();
         let claimed = self.store.claim(placements).await?;
         let changed = claimed.len() as u64;
         self.push(claimed, &snapshot.nodes);
-        Ok(Ran { changed, more: read_on && changed > 0, gather: left_out })
+        // Attempts end one by one on a busy fleet, and each makes room for one of those that are left out. Where nothing
+        // could be placed, or few run, the next one that waits is placed at once.
+        let gather = is_left_out && changed > 0 && running >= MANY_ATTEMPTS;
+        Ok(Ran { changed, more: read_on && changed > 0, gather })
     }
 
     /// Hands each node its attempts; returns at once, so that one slow node holds up no other.
@@ -226,6 +232,15 @@ mod tests {
                 return;
             }
         }
+    }
+
+    #[tokio::test]
+    async fn where_few_run_or_nothing_has_room_nothing_waits_for_company() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut place = loop_over(10, 1, &directory).await;
+        let ran = place.run_once().await.expect("placed");
+        assert_eq!(ran, Ran { changed: 1, more: false, gather: false });
+        assert_eq!(place.run_once().await.expect("no room"), Ran::default());
     }
 
     #[tokio::test]
