@@ -6,8 +6,9 @@ use jobyard_api::proto;
 use jobyard_handoff::log::Stream;
 use jobyard_model::AttemptEnd;
 
-use super::outbox::{Word, Words, log_holds_end};
+use super::outbox::log_holds_end;
 use super::tail::{Chunk, Tail};
+use super::words::{Word, Words};
 use crate::identity::Identity;
 use crate::launch::AttemptRef;
 

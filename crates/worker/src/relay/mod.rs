@@ -6,6 +6,7 @@
 mod batch;
 mod outbox;
 mod tail;
+mod words;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,9 +19,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use self::batch::Batch;
-pub(crate) use self::outbox::Word;
 use self::outbox::{Aftermath, Due, Outbox};
 use self::tail::Tail;
+pub(crate) use self::words::Word;
 use crate::identity::Identity;
 use crate::keeper::Nudge;
 use crate::launch::AttemptRef;

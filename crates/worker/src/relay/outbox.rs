@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use jobyard_api::proto::{self, LogVerdict, ReportVerdict};
 use jobyard_handoff::StopReason;
-use jobyard_model::{AttemptEnd, LeaseId, ServiceRun};
+use jobyard_model::{AttemptEnd, LeaseId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::batch::{Batch, Item};
 use super::tail::{Tail, Taken};
+use super::words::{Word, Words};
 use crate::keeper::Nudge;
 use crate::launch::AttemptRef;
 
@@ -28,55 +29,6 @@ const MANY_ATTEMPTS: usize = 8;
 const LATER: Duration = Duration::from_millis(500);
 /// A log that was put off this often in a row holds its outcome no longer.
 const MAX_HELD_BY_LOG: u32 = 3;
-
-/// What an attempt has to say besides its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Word {
-    Accepted,
-    /// Implies `Accepted`.
-    Started,
-    /// Implies `Started`.
-    Finishing,
-    /// How a service stands.
-    Service(ServiceRun),
-    /// Not implied by the others: said again, those renew nothing.
-    Renewed,
-}
-
-/// The words of an attempt that wait, at most one of a kind: of a service that restarts while the door is away, the
-/// newest count is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Words {
-    step: Option<Word>,
-    service: Option<ServiceRun>,
-    renewed: Option<Word>,
-}
-
-impl Words {
-    fn add(&mut self, word: Word) {
-        match word {
-            Word::Accepted => self.step = self.step.or(Some(word)),
-            Word::Started if self.step != Some(Word::Finishing) => self.step = Some(word),
-            Word::Started => {}
-            Word::Finishing => self.step = Some(word),
-            Word::Service(run) if run.is_after(self.service.as_ref()) => self.service = Some(run),
-            Word::Service(_) => {}
-            Word::Renewed => self.renewed = Some(word),
-        }
-    }
-
-    fn add_all(&mut self, words: Self) {
-        words.in_order().for_each(|word| self.add(word));
-    }
-
-    fn is_empty(self) -> bool {
-        self == Self::default()
-    }
-
-    pub(super) fn in_order(self) -> impl Iterator<Item = Word> {
-        self.step.into_iter().chain(self.service.map(Word::Service)).chain(self.renewed)
-    }
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum End {
