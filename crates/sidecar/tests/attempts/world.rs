@@ -85,8 +85,22 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        // What a failed test leaves: sidecars and tasks work in folders of the world.
+        for pid in working_in(self.root.path()) {
+            // It may have ended since it was found.
+            let _gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
         let _ = self.runtime.tear_down();
     }
+}
+
+fn working_in(folder: &Path) -> Vec<rustix::process::Pid> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let inside = entries.filter(|entry| {
+        std::fs::read_link(entry.path().join("cwd")).is_ok_and(|place| place.starts_with(folder))
+    });
+    let pids = inside.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(rustix::process::Pid::from_raw).collect()
 }
 
 #[derive(Clone)]
