@@ -5,15 +5,16 @@
 //! cargo run --release -p jobyard-system-tests --example figures -- latency sqlite
 //! ```
 //!
-//! `throughput`, `latency`, `submit` and `backlog` take `sqlite` or `postgres`, then flags of `jobyard bench`; `idle`
-//! and `ready` are about `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
+//! `throughput`, `latency`, `submit` and `backlog` take `sqlite` or `postgres`, then flags of `jobyard bench`; `logs`
+//! takes the datastore, then how much one attempt writes and how many write at once; `idle` and `ready` are about
+//! `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
 #![expect(clippy::unwrap_used, reason = "a figure that can't be taken is no figure")]
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use jobyard_system_tests::{Datastore, Role, Yard, YardPlan};
+use jobyard_system_tests::{Datastore, Loudness, Role, Yard, YardPlan, many_loud_attempts, one_loud_attempt};
 
 #[tokio::main]
 async fn main() {
@@ -23,10 +24,15 @@ async fn main() {
         [benchmark @ ("throughput" | "latency" | "submit" | "backlog"), datastore, flags @ ..] => {
             bench(&yard(datastore).await, benchmark, flags);
         }
+        ["logs", datastore] => logs(datastore, 1_000_000_000, 1_000).await,
+        ["logs", datastore, bytes, attempts] => {
+            logs(datastore, bytes.parse().unwrap(), attempts.parse().unwrap()).await;
+        }
         ["idle"] => idle(&Yard::up().await),
         ["ready"] => ready(),
         _ => println!(
-            "usage: figures throughput|latency|submit|backlog sqlite|postgres [FLAGS] · figures idle · figures ready"
+            "usage: figures throughput|latency|submit|backlog sqlite|postgres [FLAGS] · \
+             figures logs sqlite|postgres [BYTES ATTEMPTS] · figures idle · figures ready"
         ),
     }
 }
@@ -36,14 +42,43 @@ fn bench(yard: &Yard, benchmark: &str, flags: &[&str]) {
     assert!(yard.command(&arguments).status().unwrap().success(), "{arguments:?}");
 }
 
+/// One attempt that writes so many bytes, then so many attempts at once that write two megabytes each.
+async fn logs(datastore: &str, bytes: u64, attempts: usize) {
+    let limit = format!("log_limit_bytes = {}", bytes * 2);
+    // A thousand starts at once may take longer than the short leases of a yard.
+    let loud = || plan(datastore).lease_seconds(180).claim_lease_seconds(60).worker_setting(&limit).raise();
+    print_loudness(&format!("one attempt, {bytes} bytes"), &one_loud_attempt(&loud().await, bytes).await);
+    let many = many_loud_attempts(&loud().await, attempts, 2_000_000).await;
+    print_loudness(&format!("{attempts} attempts, 2,000,000 bytes each"), &many);
+}
+
+fn print_loudness(what: &str, loudness: &Loudness) {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let grown: Vec<String> =
+        loudness.roles_grown_bytes.iter().map(|bytes| format!("{:.1}", mib(*bytes))).collect();
+    println!(
+        "{what}: readable after {:.1} s; roles grew by {} MiB at most; {} sidecars take {:.1} MiB; {:.1} MiB stored in {} files",
+        loudness.took.as_secs_f64(),
+        grown.join(", "),
+        loudness.sidecars,
+        mib(loudness.sidecars_bytes),
+        mib(loudness.stored_bytes),
+        loudness.stored_files
+    );
+}
+
 /// With the state of attempts in memory, where a worker has it unless it is told otherwise (a yard tells it).
 async fn yard(datastore: &str) -> Yard {
+    plan(datastore).raise().await
+}
+
+fn plan(datastore: &str) -> YardPlan {
     let datastore = match datastore {
         "sqlite" => Datastore::Sqlite,
         "postgres" => Datastore::Postgres,
         other => panic!("no such datastore: {other}"),
     };
-    YardPlan::on(datastore).state_on_disk("size=256m").raise().await
+    YardPlan::on(datastore).state_on_disk("size=256m")
 }
 
 fn print_percentiles(what: &str, mut values: Vec<f64>) {

@@ -7,6 +7,8 @@
 mod disk;
 mod groups;
 mod jobs;
+mod loud;
+mod memory;
 mod notebook;
 mod plan;
 mod postgres;
@@ -16,6 +18,8 @@ mod yard;
 
 pub use groups::Unit;
 pub use jobs::{ended, outcomes, submit, submit_all, time_passes, until_over, until_phase};
+pub use loud::{Loudness, many_loud_attempts, one_loud_attempt};
+pub use memory::Peaks;
 pub use notebook::Notebook;
 pub use plan::{Datastore, YardPlan};
 pub use process::{Signal, bin};

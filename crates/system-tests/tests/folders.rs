@@ -1,14 +1,16 @@
 //! Folders as inputs and outputs, on real processes: words are counted folder by folder, and a job merges what the
-//! others left. On both datastores; then while each part is killed in turn.
+//! others left. On both datastores; then while each part is killed in turn; then with two of each role.
 
+use std::collections::hash_map::RandomState;
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use jobyard_client::json::{Job, JobSubmit};
-use jobyard_client::{ArtifactHash, Client, FolderWatch, JobId, Status};
-use jobyard_system_tests::{Yard, ended, submit, until_phase};
+use jobyard_client::{ArtifactHash, Client, FolderWatch, JobId, Outcome, Status};
+use jobyard_system_tests::{Datastore, Notebook, Role, Yard, YardPlan, ended, submit, until_phase};
 
 const FOLDERS: usize = 4;
 const FILES: usize = 30;
@@ -81,9 +83,10 @@ async fn submit_counts(client: &Client, folders: &[PathBuf], script: &str) -> Ve
     ids
 }
 
-/// Pulls what the jobs left into one folder, gives that to a job, and reads what that left.
-async fn merged(yard: &Yard, client: &Client, ids: &[JobId]) -> u64 {
-    let counts = yard.dir().join("counts");
+/// Pulls what the jobs left into one folder, gives that to a job, and reads what that left by `pull`, which is
+/// `jobyard artifact pull`.
+async fn merged(dir: &Path, mut pull: Command, client: &Client, ids: &[JobId]) -> u64 {
+    let counts = dir.join("counts");
     fs::create_dir(&counts).expect("writable");
     for id in ids {
         let output = output_of(&ended(client, *id).await);
@@ -94,8 +97,12 @@ async fn merged(yard: &Yard, client: &Client, ids: &[JobId]) -> u64 {
     assert_eq!(pushed.sent_files, 0, "the server has what its jobs left");
     let id = submit(client, job(MERGE, pushed.hash)).await;
     output_of(&ended(client, id).await);
-    let total = yard.dir().join("total");
-    let pulled = yard.command(&["artifact", "pull", &id.to_string()]).arg(&total).output().expect("it runs");
+    let total = dir.join("total");
+    let pulled = tokio::task::spawn_blocking({
+        pull.arg(id.to_string()).arg(&total);
+        move || pull.output().expect("it runs")
+    });
+    let pulled = pulled.await.expect("its end");
     assert!(pulled.status.success(), "{}", String::from_utf8_lossy(&pulled.stderr));
     fs::read_to_string(total.join("total")).expect("a total").trim().parse().expect("a number")
 }
@@ -104,7 +111,10 @@ async fn folders_add_up(yard: Yard) {
     let client = yard.client();
     let folders = real_folders(yard.dir());
     let ids = submit_counts(&client, &folders, COUNT).await;
-    assert_eq!(merged(&yard, &client, &ids).await, words_by_hand(&folders));
+    assert_eq!(
+        merged(yard.dir(), yard.command(&["artifact", "pull"]), &client, &ids).await,
+        words_by_hand(&folders)
+    );
 }
 
 #[tokio::test]
@@ -127,7 +137,10 @@ async fn folders_add_up_while_parts_are_killed(mut yard: Yard) {
         yard.kill(role);
         yard.start(role).await;
     }
-    assert_eq!(merged(&yard, &client, &ids).await, words_by_hand(&folders));
+    assert_eq!(
+        merged(yard.dir(), yard.command(&["artifact", "pull"]), &client, &ids).await,
+        words_by_hand(&folders)
+    );
 }
 
 #[tokio::test]
@@ -138,6 +151,89 @@ async fn folders_add_up_while_parts_are_killed_on_sqlite() {
 #[tokio::test]
 async fn folders_add_up_while_parts_are_killed_on_postgres() {
     folders_add_up_while_parts_are_killed(Yard::on_postgres().await).await;
+}
+
+/// An order in which the parts of an installation are killed; printed, and taken from `JOBYARD_TEST_SEED` to see it again.
+struct Chance(u64);
+
+impl Chance {
+    fn new() -> Self {
+        let given = std::env::var("JOBYARD_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+        eprintln!("JOBYARD_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    /// Another number below `limit` (Knuth's MMIX generator).
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+
+    fn shuffled(&mut self, roles: &[Role]) -> Vec<Role> {
+        let mut rest = roles.to_vec();
+        let mut order = Vec::new();
+        while !rest.is_empty() {
+            order.push(rest.swap_remove(self.below(rest.len())));
+        }
+        order
+    }
+}
+
+/// Kills every role once, in this order, and starts each again before the next.
+async fn kill_in_turn(yard: &mut Yard, order: &[Role]) {
+    eprintln!("{order:?}");
+    for role in order {
+        yard.kill(*role);
+        yard.start(*role).await;
+    }
+}
+
+/// Each job has one end, and one attempt that succeeded: its last.
+async fn each_ended_once(client: &Client, ids: &[JobId]) {
+    for id in ids {
+        let events = client.jobs().events(*id).await.expect("events");
+        assert_eq!(events.iter().filter(|event| event.to == "success").count(), 1, "{events:?}");
+        let attempts = client.jobs().attempts(*id).await.expect("attempts");
+        let succeeded: Vec<u32> = attempts
+            .iter()
+            .filter(|attempt| attempt.outcome == Some(Outcome::Succeeded))
+            .map(|attempt| attempt.number)
+            .collect();
+        assert_eq!(succeeded, [u32::try_from(attempts.len()).expect("few")], "{attempts:?}");
+    }
+}
+
+/// Two servers, two informers and two workers. Each of the six is killed and comes back: while folders go up and jobs
+/// are submitted and run, and again while the merge runs on what they left.
+#[tokio::test]
+async fn folders_add_up_while_any_of_a_pair_is_killed() {
+    let mut yard = YardPlan::on(Datastore::Postgres).in_pairs().raise().await;
+    yard.until_available("other-node").await;
+    let client = yard.client();
+    let mut chance = Chance::new();
+    let folders = real_folders(yard.dir());
+    let mut notebook = Notebook::in_folder(yard.dir());
+    let held = format!("{}; {COUNT}", notebook.wait());
+    let order = chance.shuffled(yard.roles());
+    let submit_all = async {
+        let mut ids = submit_counts(&client, &folders, &format!("sleep 1; {COUNT}")).await;
+        ids.extend(submit_counts(&client, &folders, &held).await);
+        ids
+    };
+    let (ids, ()) = tokio::join!(submit_all, kill_in_turn(&mut yard, &order));
+    notebook.open_gate();
+    let order = chance.shuffled(yard.roles());
+    for (id, again) in ids[..FOLDERS].iter().zip(&ids[FOLDERS..]) {
+        let output = output_of(&ended(&client, *id).await);
+        assert_eq!(output_of(&ended(&client, *again).await), output, "the same of the same");
+    }
+    let pull = yard.command(&["artifact", "pull"]);
+    let dir = yard.dir().to_owned();
+    let merge = merged(&dir, pull, &client, &ids[..FOLDERS]);
+    let (total, ()) = tokio::join!(merge, kill_in_turn(&mut yard, &order));
+    assert_eq!(total, words_by_hand(&folders));
+    each_ended_once(&client, &ids).await;
 }
 
 /// `run --input` sends what is here and runs at once; without an input that is there the job waits.

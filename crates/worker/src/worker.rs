@@ -162,7 +162,8 @@ fn make(parts: WorkerParts) -> Result<(Arc<Node>, LeftBehind), StartError> {
     let runtime = NodeRuntime::set_up(&identity.short_name())?;
     let spool = Spool::at(places.spool.clone());
     let log_pause = Duration::from_millis(settings.times.log_batch_ms);
-    let relay = Relay::new(Arc::clone(&report), Arc::clone(&identity), spool.clone(), log_pause);
+    let relay = Relay::new(Arc::clone(&report), Arc::clone(&identity), spool.clone(), log_pause)
+        .map_err(failed("start the thread that reads", &places.logs))?;
     let (directory, limit_bytes) = (places.artifacts.clone(), settings.cache_limit_bytes);
     let artifacts = ArtifactCache::open(directory, limit_bytes, Arc::clone(&report))
         .map_err(failed("open the cache of executables", &places.artifacts))?;

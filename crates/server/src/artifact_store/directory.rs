@@ -196,6 +196,13 @@ impl ArtifactStore for DirectoryStore {
         incoming.keep_as(&path).await
     }
 
+    async fn remove_segment(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.segment_path(name)?).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
     async fn read_segment(&self, name: &str, offset: u64, length: u64) -> io::Result<Option<Bytes>> {
         let mut file = match File::open(self.segment_path(name)?).await {
             Ok(file) => file,

@@ -95,6 +95,9 @@ pub trait ArtifactStore: Send + Sync + 'static {
     /// joined by `/`. When this returns, it is durable.
     async fn put_segment(&self, name: &str, bytes: Bytes) -> io::Result<()>;
 
+    /// Removes a log segment that nothing refers to; one that isn't there is fine.
+    async fn remove_segment(&self, name: &str) -> io::Result<()>;
+
     /// A part of a log segment; short when the segment ends before. `None` when it isn't there.
     async fn read_segment(&self, name: &str, offset: u64, length: u64) -> io::Result<Option<Bytes>>;
 

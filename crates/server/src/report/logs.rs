@@ -41,7 +41,14 @@ impl ReportDesk {
                 chunks.push(chunk);
             }
         }
-        for (place, appended) in places.into_iter().zip(self.store.append_logs(chunks).await?) {
+        let appended = match self.store.append_logs(chunks).await {
+            Ok(appended) => appended,
+            Err(error) => {
+                self.give_up_segment(segment, &error).await;
+                return Err(error);
+            }
+        };
+        for (place, appended) in places.into_iter().zip(appended) {
             answers[place] = match appended {
                 LogAnswer::End(end) => answer(LogVerdict::End, end),
                 LogAnswer::Gap(end) => answer(LogVerdict::Gap, end),
@@ -49,6 +56,19 @@ impl ReportDesk {
             };
         }
         Ok(answers)
+    }
+
+    /// Nothing refers to a segment whose index was refused, and the worker sends it again as another: without this an
+    /// outage of the datastore would fill the disk. After a commit whose fate is unknown something may.
+    async fn give_up_segment(&self, segment: Option<String>, error: &StoreError) {
+        let Some(name) = segment.filter(|_| !matches!(error, StoreError::Unknown { .. })) else { return };
+        if let Err(error) = self.artifacts.remove_segment(&name).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                name,
+                "a log segment that nobody needs stays"
+            );
+        }
     }
 
     /// Writes all larger chunks of the request as one object; `None` when there are none, or it could not be written.

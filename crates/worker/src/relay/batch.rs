@@ -14,8 +14,8 @@ use crate::launch::AttemptRef;
 
 /// Log bytes in one call, of all attempts. This is all the memory that logs take.
 const CALL_LOG_BYTES: usize = 4 << 20;
-/// Log bytes in one call, of one attempt, so that a loud one doesn't silence the others.
-const ATTEMPT_LOG_BYTES: usize = 1 << 20;
+/// Log bytes in one call, of one attempt, so that a loud one doesn't silence the others: its share, and at least this.
+const MIN_ATTEMPT_LOG_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -50,6 +50,11 @@ impl Item {
         self.tail.as_ref().is_some_and(|tail| tail.has_more(self.file_bytes))
     }
 
+    /// There was no room for any of its log.
+    pub(super) fn is_passed_over(&self) -> bool {
+        self.end.is_none() && self.chunks.is_empty() && self.has_log()
+    }
+
     fn may_end(&self) -> bool {
         let held = self.tail.as_ref().is_some_and(|tail| log_holds_end(tail, self.file_bytes));
         self.end.is_some() && !held
@@ -64,13 +69,15 @@ impl Batch {
     /// Reads the logs' next pieces, those of ended attempts first. Touches files.
     pub(super) fn read_logs(&mut self) {
         let mut left = CALL_LOG_BYTES;
+        let logs = self.items.iter().filter(|item| item.has_log()).count().max(1);
+        let share = (CALL_LOG_BYTES / logs).max(MIN_ATTEMPT_LOG_BYTES);
         for wants_end in [true, false] {
             for item in self.items.iter_mut().filter(|item| item.end.is_some() == wants_end) {
                 if left == 0 {
                     return;
                 }
                 if let Some(tail) = item.tail.as_mut().filter(|tail| tail.has_more(item.file_bytes)) {
-                    item.chunks = tail.read(item.file_bytes, left.min(ATTEMPT_LOG_BYTES));
+                    item.chunks = tail.read(item.file_bytes, left.min(share));
                     let bytes: usize = item.chunks.iter().map(|chunk| chunk.data.len()).sum();
                     left = left.saturating_sub(bytes);
                 }

@@ -3,11 +3,14 @@
 //! Owns the outbox, the undelivered outcomes on disk, and the reading of logs. Never decides what an attempt says.
 //! Invariant: one call at a time, so the words of an attempt arrive in their order.
 
+mod answers;
 mod batch;
 mod outbox;
+mod reading;
 mod tail;
 mod words;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,8 +21,8 @@ use jobyard_model::{AttemptEnd, LeaseId};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use self::batch::Batch;
 use self::outbox::{Aftermath, Due, Outbox};
+use self::reading::LogThread;
 use self::tail::Tail;
 pub(crate) use self::words::Word;
 use crate::identity::Identity;
@@ -37,6 +40,7 @@ pub(crate) struct Relay {
     identity: Arc<Identity>,
     spool: Spool,
     outbox: Mutex<Outbox>,
+    logs: LogThread,
     /// Something was put into the outbox.
     wake: Notify,
     /// A call was settled.
@@ -46,22 +50,24 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
+    /// Fails when the thread that reads logs can't be started.
     pub(crate) fn new(
         door: Arc<dyn ReportDoor>,
         identity: Arc<Identity>,
         spool: Spool,
         log_pause: Duration,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let outbox = Mutex::new(Outbox::new(log_pause, Instant::now()));
-        Self {
+        Ok(Self {
             door,
             identity,
             spool,
             outbox,
+            logs: LogThread::start()?,
             wake: Notify::new(),
             settled: Notify::new(),
             answered: AtomicU64::new(0),
-        }
+        })
     }
 
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
@@ -141,7 +147,7 @@ impl Relay {
     /// One call with what is due.
     async fn run_once(&self) -> Result<(), DoorError> {
         let batch = self.outbox().take(Instant::now());
-        let mut batch = with_logs(batch).await;
+        let mut batch = self.logs.with_logs(batch).await;
         let request = batch.request(&self.identity);
         let sent_at_ms = boottime_ms();
         let answer = if request.logs.is_empty() && request.reports.is_empty() {
@@ -221,21 +227,6 @@ impl Relay {
 fn warn_unanswered(error: &DoorError) {
     let error = error as &dyn std::error::Error;
     tracing::warn!(error, "the report door does not answer, saying it again");
-}
-
-async fn with_logs(mut batch: Batch) -> Batch {
-    if !batch.has_logs() {
-        return batch;
-    }
-    let read = move || {
-        batch.read_logs();
-        batch
-    };
-    match tokio::task::spawn_blocking(read).await {
-        Ok(batch) => batch,
-        // Only a panic in there, or the end of everything, comes this way.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
 }
 
 fn keep_end(spool: &Spool, attempt: &AttemptRef, end: &AttemptEnd) {
