@@ -58,7 +58,9 @@
 //!
 //! # The log file
 //! On disk, made with the first byte the task writes. [`log::LogReader`] tails it from an offset;
-//! [`log::records`] does the same for bytes already read.
+//! [`log::records`] does the same for bytes already read. When the plan has [`ExecPlan::restart`] the log goes on in a new
+//! file after a share of [`LogPlan::limit_bytes`] ([`log_parts`]), and the limit is about what lies there: the worker gives
+//! room back by removing parts that it has delivered.
 
 mod checksum;
 mod codec;
@@ -68,6 +70,7 @@ mod environment;
 mod exit_record;
 mod frames;
 pub mod log;
+pub mod log_parts;
 mod plan;
 
 pub use codec::DecodeError;

@@ -24,6 +24,15 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// 0 for stdout, 1 for stderr.
+    #[must_use]
+    pub fn index(self) -> usize {
+        match self {
+            Self::Stdout => 0,
+            Self::Stderr => 1,
+        }
+    }
+
     fn code(self) -> u8 {
         match self {
             Self::Stdout => 1,

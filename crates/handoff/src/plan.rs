@@ -167,7 +167,8 @@ impl Default for RestartPlan {
 pub struct LogPlan {
     /// The log file, on disk. Its folder exists; the file is made with the first byte.
     pub path: PathBuf,
-    /// Bytes of output kept; what comes after is counted and dropped.
+    /// Bytes of output kept; what comes after is counted and dropped. Of a log in parts: bytes of all parts that are
+    /// there at a time.
     pub limit_bytes: u64,
 }
 

@@ -13,6 +13,7 @@ mod connection;
 mod exec;
 mod faults;
 mod idle;
+mod log;
 mod memory;
 mod output;
 mod sidecar;

@@ -26,8 +26,8 @@ pub(crate) struct LeftBehind {
     adopted: Vec<(Found, Place)>,
     /// Outcomes that must be told before this session registers: a new boot ends what it finds unended.
     outcomes: Vec<(AttemptRef, AttemptEnd)>,
-    /// Log files without an attempt.
-    logs: Vec<AttemptRef>,
+    /// Those whose log is all there is.
+    logs: HashSet<AttemptRef>,
     /// Adopted attempts whose outcome lies on disk.
     kept: HashSet<LeaseId>,
     /// To be removed when there is time.
@@ -39,7 +39,7 @@ pub(crate) fn look_around(node: &Arc<Node>, spool: &Spool) -> Result<LeftBehind,
     let mut left = LeftBehind {
         adopted: Vec::new(),
         outcomes: spool.load().map_err(failed("read undelivered outcomes in", &node.places.spool))?,
-        logs: Vec::new(),
+        logs: HashSet::new(),
         kept: HashSet::new(),
         rubbish: Vec::new(),
     };
@@ -60,9 +60,7 @@ pub(crate) fn look_around(node: &Arc<Node>, spool: &Spool) -> Result<LeftBehind,
     }
     for path in entries(&node.places.logs)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if let Some(attempt) = attempt_of_log(name).filter(|attempt| !is_adopted(attempt)) {
-            left.logs.push(attempt);
-        }
+        left.logs.extend(attempt_of_log(name).filter(|attempt| !is_adopted(attempt)));
     }
     Ok(left)
 }

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use jobyard_handoff::log_parts::log_of_part;
 use jobyard_model::JobId;
 use jobyard_runtime::remove_tree;
 use uuid::Uuid;
@@ -119,9 +120,10 @@ fn is_named(settings: &WorkerSettings, path: &Path) -> bool {
     named.into_iter().flatten().any(|directory| path.starts_with(directory))
 }
 
-/// Whose log file this is; `None`: not one of ours.
+/// Whose log file, or part of a log, this is; `None`: not one of ours.
 pub(crate) fn attempt_of_log(name: &str) -> Option<AttemptRef> {
-    let mut parts = name.strip_suffix(".log")?.split('.');
+    let (log, _) = log_of_part(name);
+    let mut parts = log.strip_suffix(".log")?.split('.');
     let job_id: JobId = parts.next()?.parse().ok()?;
     let number = parts.next()?.parse().ok()?;
     let lease_id = parts.next()?.parse().ok()?;
@@ -181,6 +183,7 @@ fn is_enterable(directory: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jobyard_handoff::log_parts::{LogPosition, part};
     use jobyard_model::LeaseId;
 
     use super::*;
@@ -197,7 +200,10 @@ mod tests {
         };
         let places = Places::open(&settings, "n").unwrap();
         let log = places.log(&attempt);
-        assert_eq!(attempt_of_log(log.file_name().unwrap().to_str().unwrap()), Some(attempt));
+        let later = part(&log, LogPosition { file: 17, streams: [1, 0] });
+        for file in [&log, &later] {
+            assert_eq!(attempt_of_log(file.file_name().unwrap().to_str().unwrap()), Some(attempt));
+        }
         for other in ["", "x.log", "node-id", &format!("{id}.1.log"), &format!("{id}.x.{id}.log")] {
             assert_eq!(attempt_of_log(other), None, "{other}");
         }

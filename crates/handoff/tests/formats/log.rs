@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 use jobyard_handoff::log::{Damaged, LogReader, MAX_DATA_BYTES, Stream, header, records};
+use jobyard_handoff::log_parts::{LogPosition, log_of_part, part, parts};
 
 use crate::samples;
 
@@ -62,4 +63,26 @@ fn large_records_come_one_batch_after_the_other() {
         times.extend(batch.iter().map(|record| record.at_ms));
     }
     assert_eq!(times, (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn parts_are_named_after_where_they_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.1.b.log");
+    let mut second = LogPosition::default();
+    second.pass(Stream::Stdout, 100);
+    second.pass(Stream::Stderr, 7);
+    assert_eq!(second, LogPosition { file: 139, streams: [100, 7] });
+    let mut third = second;
+    third.pass(Stream::Stderr, 1_000_000);
+    for from in [third, LogPosition::default(), second] {
+        fs::write(part(&path, from), "").unwrap();
+    }
+    for other in ["a.1.c.log.139-100-7", "a.1.b.log.1-2", "a.1.b.log.x-2-3", "a.1.b.logs"] {
+        fs::write(folder.path().join(other), "").unwrap();
+    }
+    assert_eq!(parts(&path).unwrap(), [LogPosition::default(), second, third]);
+    assert_eq!(part(&path, second).file_name().unwrap(), "a.1.b.log.139-100-7");
+    assert_eq!(log_of_part("a.1.b.log.139-100-7"), ("a.1.b.log", second));
+    assert_eq!(log_of_part("a.1.b.log"), ("a.1.b.log", LogPosition::default()));
 }

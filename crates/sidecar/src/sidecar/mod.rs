@@ -22,6 +22,7 @@ use crate::clock::{self, Now};
 use crate::connection::Connection;
 use crate::exec::{self, SignalQueue};
 use crate::idle::Link;
+use crate::log::Kind;
 use crate::memory::{CpuTime, MemoryWatch};
 use crate::output::Output;
 use crate::task::Task;
@@ -114,7 +115,7 @@ impl Sidecar {
             task: None,
             service: None,
             tree: Tree::of(&plan),
-            output: Output::new(plan.log.clone()),
+            output: Output::new(plan.log.clone(), log_kind(&plan)),
             cpu_before: None,
             memory: None,
             memory_looks: 0,
@@ -261,4 +262,9 @@ impl Sidecar {
             self.end_for_lease(now, grace_ms);
         }
     }
+}
+
+/// A service says as much as it likes, in its time.
+fn log_kind(plan: &ExecPlan) -> Kind {
+    if plan.restart.is_some() { Kind::InParts } else { Kind::Whole }
 }

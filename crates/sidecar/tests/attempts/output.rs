@@ -1,8 +1,9 @@
 //! Logs are bytes.
 
-use jobyard_handoff::TaskExit;
+use jobyard_handoff::log_parts::{part, parts};
+use jobyard_handoff::{RestartPlan, TaskExit};
 
-use crate::world::{World, contains, wait_until};
+use crate::world::{World, contains, read_log, wait_until};
 
 #[test]
 fn binary_output_arrives_byte_for_byte() {
@@ -114,4 +115,48 @@ fn growth_is_gathered() {
     live.talk.acknowledge();
     live.process.wait().unwrap();
     assert_eq!(live.clear_up(record).stdout.len(), 10_000);
+}
+
+/// A service whose log nobody delivers, and then somebody does: each process says 30,000 bytes and leaves.
+#[test]
+fn the_log_of_a_service_is_limited_by_what_lies_there() {
+    let world = World::new();
+    let restart = RestartPlan { first_delay_ms: 1, longest_delay_ms: 1, ..RestartPlan::default() };
+    let draft = world.shell("head -c 30000 /dev/zero | tr '\\0' x").with(|draft| {
+        draft.log_limit_bytes = 100_000;
+        draft.restart = Some(restart);
+    });
+    let mut live = draft.start();
+    let log = live.plan.log.path.clone();
+    let (mut read, mut looked) = (Vec::new(), 0);
+    while looked < 2 {
+        let runs = live.talk.service().restarts + 6;
+        while live.talk.service().restarts < runs {}
+        let files: Vec<_> = parts(&log).unwrap().into_iter().map(|from| part(&log, from)).collect();
+        let lies_there: u64 = files.iter().map(|file| file.metadata().unwrap().len()).sum();
+        assert!((80_000..=100_000).contains(&lies_there), "{lies_there} bytes");
+        let (last, delivered) = files.split_last().unwrap();
+        assert!(delivered.len() >= 5 && last.exists(), "{files:?}");
+        for file in delivered {
+            read.extend(read_log(file).0);
+            std::fs::remove_file(file).unwrap();
+        }
+        looked += 1;
+    }
+    live.stop(0);
+    let record = live.talk.ended();
+    for from in parts(&log).unwrap() {
+        read.extend(read_log(&part(&log, from)).0);
+    }
+    let text = String::from_utf8(read).unwrap();
+    let notices = text.split("\n[jobyard: 100000 bytes of log waited to be sent; ").skip(1);
+    let missing = notices.map(|notice| notice.split_once(" bytes of output are missing here]\n").unwrap().0);
+    let missing: Vec<u64> = missing.map(|missing| missing.parse().unwrap()).collect();
+    assert!(missing.len() >= 2, "it went on after the first time: {missing:?}");
+    let kept = text.bytes().filter(|byte| *byte == b'x').count() as u64;
+    assert_eq!(kept + missing.iter().sum::<u64>(), record.usage.stdout_bytes, "{missing:?}");
+    assert!(record.usage.log_truncated);
+    live.talk.acknowledge();
+    live.process.wait().unwrap();
+    live.clear_up(record);
 }

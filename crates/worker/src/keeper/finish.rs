@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{Heard, Keeper, Nudge, Over};
 use crate::connection::Connection;
 use crate::node::Node;
-use crate::relay::{Word, remove_log};
+use crate::relay::{Word, remove_log, remove_part};
 use crate::table::Rest;
 
 /// How long a sidecar may take to let go of its attempt once the outcome is acknowledged.
@@ -147,7 +147,10 @@ pub(crate) fn clear_away(
         }
     }
     let removed = runtime.retire(plan).and_then(|()| {
-        remove_log(&plan.log.path);
+        match plan.restart {
+            Some(_) => remove_log(&plan.log.path),
+            None => remove_part(&plan.log.path),
+        }
         directory.remove()
     });
     match removed {

@@ -6,8 +6,9 @@ use jobyard_api::proto;
 use jobyard_handoff::log::Stream;
 use jobyard_model::AttemptEnd;
 
+use super::chunks::Chunk;
 use super::outbox::log_holds_end;
-use super::tail::{Chunk, Tail};
+use super::tail::Tail;
 use super::words::{Word, Words};
 use crate::identity::Identity;
 use crate::launch::AttemptRef;
@@ -133,5 +134,63 @@ fn log_chunk(attempt: &AttemptRef, chunk: &Chunk) -> proto::LogChunk {
         from: chunk.from,
         at: i64::try_from(chunk.at_ms).unwrap_or(i64::MAX),
         data: Bytes::clone(&chunk.data),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::time::Duration;
+
+    use jobyard_handoff::log::{MAX_DATA_BYTES, header};
+    use jobyard_model::{JobId, LeaseId};
+    use tokio::time::Instant;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::relay::outbox::{Due, Outbox};
+
+    fn lease(number: usize) -> LeaseId {
+        LeaseId(Uuid::from_u128(number as u128))
+    }
+
+    /// Attempts whose logs are longer than a call, taken in turns: what each call carries, and when the next is due.
+    #[test]
+    fn loud_attempts_take_turns_and_need_not_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = [&header(7, Stream::Stdout, MAX_DATA_BYTES)[..], &[b'x'; MAX_DATA_BYTES]].concat();
+        let (attempts, file) = (100, record.repeat(8));
+        let now = Instant::now();
+        let mut outbox = Outbox::new(Duration::from_secs(3_600), now);
+        for number in 0..attempts {
+            let path = folder.path().join(number.to_string());
+            std::fs::write(&path, &file).unwrap();
+            let attempt = AttemptRef { job_id: JobId(Uuid::nil()), number: 1, lease_id: lease(number) };
+            outbox.open(attempt, Tail::of(path), None);
+            outbox.log_grew(lease(number), file.len() as u64);
+        }
+        let mut heard = HashMap::<LeaseId, usize>::new();
+        for _ in 0..2 {
+            let at = match outbox.due(now) {
+                Due::Now => now,
+                Due::At(at) => at,
+                Due::Never => panic!("nothing is due"),
+            };
+            assert!(at < now + Duration::from_secs(3_600), "the usual pause");
+            let mut batch = outbox.take(at);
+            batch.read_logs();
+            let mut reply = proto::ReportReply::default();
+            for item in &batch.items {
+                for chunk in &item.chunks {
+                    *heard.entry(item.attempt.lease_id).or_default() += chunk.data.len();
+                    let end = chunk.from + chunk.data.len() as u64;
+                    let verdict = proto::LogVerdict::End.into();
+                    reply.logs.push(proto::LogAnswer { verdict, end });
+                }
+            }
+            outbox.settle(batch, &reply, 0);
+        }
+        assert_eq!(heard.len(), attempts, "each was heard within two calls");
+        assert!(heard.values().all(|bytes| *bytes <= 3 * MAX_DATA_BYTES), "{heard:?}");
     }
 }

@@ -5,18 +5,20 @@
 
 mod answers;
 mod batch;
+mod chunks;
 mod outbox;
 mod reading;
 mod tail;
 mod words;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jobyard_api::doors::{DoorError, ReportDoor};
+use jobyard_handoff::log_parts::{part, parts};
 use jobyard_model::{AttemptEnd, LeaseId};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -168,8 +170,8 @@ impl Relay {
     }
 
     async fn clear_up(&self, aftermath: Aftermath) {
-        let Aftermath { keep, unkeep, remove_logs } = aftermath;
-        if keep.is_empty() && unkeep.is_empty() && remove_logs.is_empty() {
+        let Aftermath { keep, unkeep, given_back, remove_logs } = aftermath;
+        if keep.is_empty() && unkeep.is_empty() && given_back.is_empty() && remove_logs.is_empty() {
             return;
         }
         let spool = self.spool.clone();
@@ -182,6 +184,9 @@ impl Relay {
                 if let Err(error) = spool.remove(lease_id) {
                     tracing::warn!(%lease_id, error = &error as &dyn std::error::Error, "a delivered outcome stays");
                 }
+            }
+            for part in given_back {
+                remove_part(&part);
             }
             for log in remove_logs {
                 remove_log(&log);
@@ -237,13 +242,23 @@ fn keep_end(spool: &Spool, attempt: &AttemptRef, end: &AttemptEnd) {
     }
 }
 
+/// A log that has been delivered, or never came to be, with all its parts. Looks through the whole folder.
+pub(crate) fn remove_log(path: &Path) {
+    match parts(path) {
+        Ok(parts) => parts.into_iter().for_each(|from| remove_part(&part(path, from))),
+        Err(error) => warn_stays(path, &error),
+    }
+}
+
 /// A log file that has been delivered, or never came to be.
-pub(crate) fn remove_log(path: &std::path::Path) {
+pub(crate) fn remove_part(path: &Path) {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            let path = path.display();
-            tracing::warn!(%path, error = &error as &dyn std::error::Error, "a delivered log stays");
-        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => warn_stays(path, &error),
         Ok(()) | Err(_) => {}
     }
+}
+
+fn warn_stays(path: &Path, error: &io::Error) {
+    let path = path.display();
+    tracing::warn!(%path, error = error as &dyn std::error::Error, "a delivered log stays");
 }

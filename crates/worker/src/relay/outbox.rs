@@ -67,7 +67,9 @@ pub(super) struct Aftermath {
     pub(super) keep: Vec<(AttemptRef, AttemptEnd)>,
     /// Outcomes to take off it.
     pub(super) unkeep: Vec<LeaseId>,
-    /// Log files of entries without a keeper that are delivered.
+    /// Parts of logs that are delivered.
+    pub(super) given_back: Vec<PathBuf>,
+    /// Logs of entries without a keeper that are delivered.
     pub(super) remove_logs: Vec<PathBuf>,
 }
 
@@ -314,6 +316,7 @@ impl Outbox {
                 .collect();
             if let Some(tail) = &mut item.tail {
                 tail.settle(taken);
+                aftermath.given_back.extend(tail.give_back());
             }
             let mut next = || reports.next().copied().unwrap_or_default();
             let words: Vec<_> = item.words.in_order().map(|word| (word, next())).collect();
@@ -424,7 +427,6 @@ pub(super) fn log_holds_end(tail: &Tail, file_bytes: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jobyard_handoff::log::{MAX_DATA_BYTES, Stream, header};
     use jobyard_model::JobId;
     use uuid::Uuid;
 
@@ -466,45 +468,5 @@ mod tests {
         assert_eq!(outbox.due(now + GATHER), Due::Now);
         (1..=MANY_ATTEMPTS).for_each(|number| outbox.say(lease(number), Word::Started));
         assert_eq!(outbox.due(now), Due::Now);
-    }
-
-    /// Attempts whose logs are longer than a call, taken in turns: what each call carries, and when the next is due.
-    #[test]
-    fn loud_attempts_take_turns_and_need_not_wait() {
-        let folder = tempfile::tempdir().unwrap();
-        let record = [&header(7, Stream::Stdout, MAX_DATA_BYTES)[..], &[b'x'; MAX_DATA_BYTES]].concat();
-        let (attempts, file) = (100, record.repeat(8));
-        let now = Instant::now();
-        let mut outbox = Outbox::new(Duration::from_secs(3_600), now);
-        for number in 0..attempts {
-            let path = folder.path().join(number.to_string());
-            std::fs::write(&path, &file).unwrap();
-            let attempt = AttemptRef { job_id: JobId(Uuid::nil()), number: 1, lease_id: lease(number) };
-            outbox.open(attempt, Tail::of(path), None);
-            outbox.log_grew(lease(number), file.len() as u64);
-        }
-        let mut heard = HashMap::<LeaseId, usize>::new();
-        for _ in 0..2 {
-            let at = match outbox.due(now) {
-                Due::Now => now,
-                Due::At(at) => at,
-                Due::Never => panic!("nothing is due"),
-            };
-            assert!(at < now + Duration::from_secs(3_600), "the usual pause");
-            let mut batch = outbox.take(at);
-            batch.read_logs();
-            let mut reply = proto::ReportReply::default();
-            for item in &batch.items {
-                for chunk in &item.chunks {
-                    *heard.entry(item.attempt.lease_id).or_default() += chunk.data.len();
-                    let end = chunk.from + chunk.data.len() as u64;
-                    let verdict = proto::LogVerdict::End.into();
-                    reply.logs.push(proto::LogAnswer { verdict, end });
-                }
-            }
-            outbox.settle(batch, &reply, 0);
-        }
-        assert_eq!(heard.len(), attempts, "each was heard within two calls");
-        assert!(heard.values().all(|bytes| *bytes <= 3 * MAX_DATA_BYTES), "{heard:?}");
     }
 }

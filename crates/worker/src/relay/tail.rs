@@ -1,32 +1,20 @@
-//! What of an attempt's log file has gone to the report door, and the next piece of it. Keeps no file open and no
-//! bytes beyond one call.
+//! What of an attempt's log has gone to the report door, and the next piece of it. Keeps no file open and no bytes
+//! beyond one call. Of a log in parts those that the report door has may be removed.
 //!
-//! Invariant: what is sent of a stream is consecutive, and begins where the report door says the stream ends.
+//! Invariant: what is sent of a stream is consecutive, and begins where the report door says the stream ends; no part
+//! is given back before the report door said that it has it.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use bytes::{Bytes, BytesMut};
-use jobyard_handoff::log::{LogReader, Record, Stream};
+use jobyard_handoff::log::{LogReader, Stream};
+use jobyard_handoff::log_parts::{LogPosition, part, parts};
 
-/// The most bytes of one chunk.
-pub(super) const MAX_CHUNK_BYTES: usize = 256 << 10;
-/// From this many chunks of one attempt in one call on, the order between the two streams is given up to keep their
-/// number down.
-const MANY_CHUNKS: usize = 32;
+use super::chunks::{Chunk, Gathered};
+
 /// Times the report door may send us back without taking anything.
 const MAX_SETBACKS: u32 = 8;
-
-/// Consecutive bytes of one stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chunk {
-    pub(super) stream: Stream,
-    /// Offset in the stream.
-    pub(super) from: u64,
-    /// When the sidecar read the first byte, unix ms.
-    pub(super) at_ms: u64,
-    pub(super) data: Bytes,
-}
 
 /// What the report door answered to a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,21 +27,24 @@ pub(super) enum Taken {
     Refused,
 }
 
+/// A place in a log, and where the part begins that it lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Position {
-    /// Offset in the file.
-    file: u64,
-    /// Offsets in stdout and stderr.
-    streams: [u64; 2],
+struct Place {
+    at: LogPosition,
+    part: LogPosition,
 }
 
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
+    /// The beginning of what is there.
+    oldest: Place,
     /// Read up to here.
-    position: Position,
+    read: Place,
     /// Taken up to here.
-    confirmed: Position,
+    confirmed: Place,
+    /// The parts that come before the one that is being read, from the oldest on.
+    passed: VecDeque<LogPosition>,
     /// The report door has each stream up to here.
     taken: [u64; 2],
     /// The file was said to have this many bytes when a look found no further record.
@@ -65,20 +56,15 @@ pub(super) struct Tail {
     unsure: bool,
 }
 
-fn index(stream: Stream) -> usize {
-    match stream {
-        Stream::Stdout => 0,
-        Stream::Stderr => 1,
-    }
-}
-
 impl Tail {
     /// Of a log that nobody has sent anything of.
     pub(super) fn of(path: PathBuf) -> Self {
         Self {
             path,
-            position: Position::default(),
-            confirmed: Position::default(),
+            oldest: Place::default(),
+            read: Place::default(),
+            confirmed: Place::default(),
+            passed: VecDeque::new(),
             taken: [0; 2],
             dry_at: None,
             setbacks: 0,
@@ -104,12 +90,12 @@ impl Tail {
 
     /// Whether a file of `file_bytes` has more than was read.
     pub(super) fn has_more(&self, file_bytes: u64) -> bool {
-        !self.given_up && self.position.file < file_bytes && self.dry_at != Some(file_bytes)
+        !self.given_up && self.read.at.file < file_bytes && self.dry_at != Some(file_bytes)
     }
 
     /// Whether all of a file of `file_bytes` was read and taken.
     pub(super) fn is_delivered(&self, file_bytes: u64) -> bool {
-        self.given_up || (!self.has_more(file_bytes) && self.confirmed == self.position)
+        self.given_up || (!self.has_more(file_bytes) && self.confirmed == self.read)
     }
 
     /// How often the report door has put us off since it last took something.
@@ -129,40 +115,89 @@ impl Tail {
                 self.note_unreadable(&error);
             }
         }
-        gathered.chunks.into_iter().map(Draft::finish).collect()
+        gathered.finish()
     }
 
     fn note_unreadable(&self, error: &io::Error) {
-        if error.kind() != ErrorKind::NotFound || self.position.file > 0 {
+        if error.kind() != ErrorKind::NotFound || self.read.at.file > 0 {
             let path = self.path.display();
             tracing::warn!(error = error as &dyn std::error::Error, %path, "a log can't be read further");
         }
     }
 
     fn read_into(&mut self, gathered: &mut Gathered, budget_bytes: usize) -> io::Result<Reached> {
-        let mut reader = LogReader::open(&self.path, self.position.file)?;
-        while gathered.bytes < budget_bytes {
+        let mut reader = self.open()?;
+        while gathered.bytes() < budget_bytes {
             let records = reader.next_batch()?;
             if records.is_empty() {
-                return Ok(Reached::End);
+                match self.next_part()? {
+                    Some(next) => reader = next,
+                    None => return Ok(Reached::End),
+                }
+                continue;
             }
             for record in records {
-                if gathered.bytes >= budget_bytes {
+                if gathered.bytes() >= budget_bytes {
                     return Ok(Reached::Budget);
                 }
-                let at = &mut self.position.streams[index(record.stream)];
-                gathered.add(&record, *at, self.taken[index(record.stream)]);
-                *at += record.bytes.len() as u64;
-                self.position.file = record.end_offset;
+                let stream = record.stream.index();
+                gathered.add(&record, self.read.at.streams[stream], self.taken[stream]);
+                self.read.at.pass(record.stream, record.bytes.len());
             }
         }
         Ok(Reached::Budget)
     }
 
+    fn open(&mut self) -> io::Result<LogReader> {
+        let offset = self.read.at.file - self.read.part.file;
+        match LogReader::open(&part(&self.path, self.read.part), offset) {
+            Err(error) if error.kind() == ErrorKind::NotFound && self.read == Place::default() => {
+                // Another worker may have given back its first parts.
+                let Some(at) = parts(&self.path)?.first().copied() else { return Err(error) };
+                let oldest = Place { at, part: at };
+                (self.oldest, self.read, self.confirmed) = (oldest, oldest, oldest);
+                self.taken = at.streams;
+                LogReader::open(&part(&self.path, at), 0)
+            }
+            opened => opened,
+        }
+    }
+
+    /// The part that begins where this one ends, once there is one.
+    fn next_part(&mut self) -> io::Result<Option<LogReader>> {
+        let Place { at, part: this } = self.read;
+        if at == this {
+            return Ok(None);
+        }
+        match LogReader::open(&part(&self.path, at), 0) {
+            Ok(next) => {
+                self.passed.push_back(this);
+                self.read.part = at;
+                Ok(Some(next))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The files of those parts that the report door has, none of them twice.
+    pub(super) fn give_back(&mut self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        while let Some(passed) = self.passed.pop_front_if(|passed| *passed < self.confirmed.part) {
+            files.push(part(&self.path, passed));
+        }
+        if !files.is_empty() {
+            let part = self.passed.front().copied().unwrap_or(self.confirmed.part);
+            self.oldest = Place { at: part, part };
+        }
+        files
+    }
+
     /// The call with the last chunks has no answer: they are read again.
     pub(super) fn rewind(&mut self) {
-        self.unsure |= self.position != self.confirmed;
-        self.position = self.confirmed;
+        self.unsure |= self.read != self.confirmed;
+        self.read = self.confirmed;
+        self.passed.retain(|passed| *passed < self.confirmed.part);
         self.dry_at = None;
     }
 
@@ -170,7 +205,7 @@ impl Tail {
     pub(super) fn settle(&mut self, answers: impl IntoIterator<Item = (Stream, Taken)>) {
         for (stream, taken) in answers {
             match taken {
-                Taken::End(end) => self.taken[index(stream)] = end,
+                Taken::End(end) => self.taken[stream.index()] = end,
                 Taken::Later => {
                     self.delays += 1;
                     return self.rewind();
@@ -178,16 +213,16 @@ impl Tail {
                 Taken::Refused => return self.give_up("it is not wanted any more"),
             }
         }
-        let behind = self.taken.iter().zip(self.position.streams).any(|(taken, read)| *taken < read);
+        let behind = self.taken.iter().zip(self.read.at.streams).any(|(taken, read)| *taken < read);
         if !behind {
-            self.unsure &= self.confirmed == self.position;
-            self.confirmed = self.position;
+            self.unsure &= self.confirmed == self.read;
+            self.confirmed = self.read;
             self.setbacks = 0;
             self.delays = 0;
         } else if self.setbacks < MAX_SETBACKS {
             // From the top: what the report door has is passed over.
             self.setbacks += 1;
-            self.confirmed = Position::default();
+            self.confirmed = self.oldest;
             self.rewind();
         } else {
             self.give_up("the report door doesn't take it");
@@ -205,59 +240,13 @@ enum Reached {
     End,
 }
 
-#[derive(Default)]
-struct Gathered {
-    chunks: Vec<Draft>,
-    bytes: usize,
-}
-
-struct Draft {
-    stream: Stream,
-    from: u64,
-    at_ms: u64,
-    data: BytesMut,
-}
-
-impl Draft {
-    fn finish(self) -> Chunk {
-        let Self { stream, from, at_ms, data } = self;
-        Chunk { stream, from, at_ms, data: data.freeze() }
-    }
-}
-
-impl Gathered {
-    /// Adds a record that begins at `from` of its stream, but for what lies before `taken`.
-    fn add(&mut self, record: &Record<'_>, from: u64, taken: u64) {
-        let known = usize::try_from(taken.saturating_sub(from)).unwrap_or(usize::MAX);
-        let Some(data) = record.bytes.get(known..).filter(|data| !data.is_empty()) else { return };
-        self.bytes += data.len();
-        let fits = |draft: &&mut Draft| {
-            draft.stream == record.stream && draft.data.len() + data.len() <= MAX_CHUNK_BYTES
-        };
-        let many = self.chunks.len() >= MANY_CHUNKS;
-        let last = if many {
-            self.chunks.iter_mut().rev().find(|draft| draft.stream == record.stream)
-        } else {
-            self.chunks.last_mut()
-        };
-        match last.filter(fits) {
-            Some(draft) => draft.data.extend_from_slice(data),
-            None => self.chunks.push(Draft {
-                stream: record.stream,
-                from: from + known as u64,
-                at_ms: record.at_ms,
-                data: data.into(),
-            }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::OpenOptions;
     use std::io::Write;
 
     use super::*;
+    use crate::relay::chunks::MANY_CHUNKS;
 
     struct World {
         _directory: tempfile::TempDir,
@@ -379,5 +368,75 @@ mod tests {
         let mut world = World::new();
         assert!(world.read().is_empty());
         assert!(world.tail.is_delivered(u64::MAX));
+    }
+
+    /// Three parts of "0123456789" each, and their files.
+    fn in_parts() -> (World, [PathBuf; 3]) {
+        let mut world = World::new();
+        let mut at = LogPosition::default();
+        let files = [(); 3].map(|()| {
+            let file = part(&world.path, at);
+            let path = std::mem::replace(&mut world.path, file.clone());
+            for text in ["01234", "56789"] {
+                world.write(Stdout, text);
+                at.pass(Stdout, text.len());
+            }
+            world.path = path;
+            file
+        });
+        (world, files)
+    }
+
+    fn digits(from: u64) -> Vec<(Stream, u64, String)> {
+        let text: String = (from..30).map(|digit| (digit % 10).to_string()).collect();
+        vec![(Stdout, from, text)]
+    }
+
+    #[test]
+    fn parts_are_read_one_after_the_other_and_given_back_once_they_are_taken() {
+        let (mut world, files) = in_parts();
+        assert_eq!(world.read(), digits(0));
+        assert!(world.tail.give_back().is_empty(), "before the answer");
+        world.tail.rewind();
+        assert_eq!(world.read(), digits(0));
+        world.tail.settle([(Stdout, Taken::Later)]);
+        assert!(world.tail.give_back().is_empty(), "it was put off");
+        assert_eq!(world.read(), digits(0));
+        world.tail.settle([(Stdout, Taken::End(30))]);
+        assert_eq!(world.tail.give_back(), files[..2], "but not the one that is being written");
+        assert!(world.tail.give_back().is_empty(), "none of them twice");
+        assert!(world.tail.is_delivered(u64::MAX));
+    }
+
+    #[test]
+    fn a_part_that_is_half_taken_is_kept() {
+        let (mut world, files) = in_parts();
+        assert_eq!(world.tail.read(u64::MAX, 15)[0].data, "012345678901234");
+        world.tail.settle([(Stdout, Taken::End(15))]);
+        assert_eq!(world.tail.give_back(), files[..1]);
+        std::fs::remove_file(&files[0]).unwrap();
+        assert_eq!(world.read(), digits(15));
+        // Somebody else had sent less than was thought.
+        world.tail.settle([(Stdout, Taken::End(12))]);
+        assert_eq!(world.read(), digits(12));
+        world.tail.settle([(Stdout, Taken::End(30))]);
+        assert_eq!(world.tail.give_back(), files[1..2]);
+    }
+
+    /// Killed after the report door took something and before, or after, it was given back.
+    #[test]
+    fn the_next_worker_begins_with_the_oldest_part_there_is() {
+        for given_back in 0..=2 {
+            let (mut world, files) = in_parts();
+            files[..given_back].iter().for_each(|file| std::fs::remove_file(file).unwrap());
+            world.tail = Tail::of_another(world.path.clone());
+            assert_eq!(world.read(), digits(given_back as u64 * 10));
+            // The report door has all that was given back, and a little more.
+            world.tail.settle([(Stdout, Taken::End(23))]);
+            assert_eq!(world.read(), digits(23), "{given_back} given back");
+            world.tail.settle([(Stdout, Taken::End(30))]);
+            assert_eq!(world.tail.give_back(), files[given_back..2]);
+            assert!(world.tail.is_delivered(u64::MAX));
+        }
     }
 }
