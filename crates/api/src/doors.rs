@@ -80,4 +80,10 @@ pub trait ReportDoor: Send + Sync + 'static {
         request: proto::StoreArtifactRequest,
         data: BoxStream<'static, io::Result<Bytes>>,
     ) -> Result<(), DoorError>;
+
+    /// The secrets of a job, by the right of the lease of an attempt that was accepted and has not started.
+    async fn fetch_secrets(
+        &self,
+        request: proto::FetchSecretsRequest,
+    ) -> Result<proto::FetchSecretsReply, DoorError>;
 }

@@ -83,6 +83,14 @@ impl ReportDoor for Echo {
         Ok(proto::MissingArtifactsReply { missing: request.sha256 })
     }
 
+    async fn fetch_secrets(
+        &self,
+        request: proto::FetchSecretsRequest,
+    ) -> Result<proto::FetchSecretsReply, DoorError> {
+        let value = String::from_utf8_lossy(&request.lease_id).into_owned();
+        Ok(proto::FetchSecretsReply { secrets: [("TOKEN".to_owned(), value)].into() })
+    }
+
     /// Keeps what is as long as its name says.
     async fn store_artifact(
         &self,
@@ -213,6 +221,10 @@ async fn reports_logs_and_artifacts_pass() {
     assert_eq!(chunks.next().await.unwrap().unwrap(), "hash");
     assert!(matches!(chunks.next().await, Some(Err(DoorError::Unknown { .. }))));
     assert!(chunks.next().await.is_none());
+    let request = proto::FetchSecretsRequest { lease_id: Bytes::from_static(b"hunter2") };
+    let reply = door.fetch_secrets(request).await.unwrap();
+    assert_eq!(reply.secrets["TOKEN"], "hunter2");
+    assert_eq!(format!("{reply:?}"), "{\"TOKEN\"}");
     drop((chunks, door));
     served.stop().await;
 }

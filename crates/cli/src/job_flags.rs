@@ -4,13 +4,14 @@
 //! a job may be is the server's to say, and it names every fault.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
 use jobyard_client::json::units::{parse_bytes, parse_cores_milli, parse_duration_ms, parse_time};
-use jobyard_client::json::{Bytes, Cores, JobOrigin, JobSubmit, ResourcesSubmit, Seconds, Time};
+use jobyard_client::json::{Bytes, Cores, JobOrigin, JobSubmit, ResourcesSubmit, Seconds, SecretEnv, Time};
 use jobyard_model::{IoClass, JobKind};
 use serde_json::{Map, Value};
 
@@ -37,6 +38,13 @@ pub(crate) struct JobFlags {
     /// Environment of the task process; NAME alone takes the value it has here; may be repeated
     #[arg(long, short, value_name = "NAME=VALUE", help_heading = "Job")]
     pub(crate) env: Vec<Variable>,
+    /// A secret for the task process, with the value that NAME has here: on a command line everybody could see it; may be
+    /// repeated
+    #[arg(long, value_name = "NAME", value_parser = secret_here, help_heading = "Job")]
+    pub(crate) secret_env: Vec<SecretVariable>,
+    /// A secret for the task process, whose value is what is in the file, without one line end at its end; may be repeated
+    #[arg(long, value_name = "NAME=PATH", value_parser = secret_in_file, help_heading = "Job")]
+    pub(crate) secret_env_file: Vec<SecretVariable>,
     /// For people and filters; may be repeated
     #[arg(long, short, value_name = "KEY=VALUE", help_heading = "Job")]
     pub(crate) label: Vec<Pair>,
@@ -149,6 +157,16 @@ impl FromStr for Variable {
     }
 }
 
+/// A name and a value that is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SecretVariable(Pair);
+
+impl fmt::Debug for SecretVariable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.key)
+    }
+}
+
 /// What is to be submitted, and the file that has to go up first.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Draft {
@@ -190,6 +208,11 @@ impl JobFlags {
             origin: self.origin.clone(),
             idempotency_key: self.idempotency_key.clone(),
             input_path: self.input.clone().filter(|input| is_url(input)),
+            secret_env: SecretEnv(map(self
+                .secret_env
+                .iter()
+                .chain(&self.secret_env_file)
+                .map(|variable| &variable.0))),
         }
     }
 
@@ -313,6 +336,25 @@ fn io_class(text: &str) -> Result<IoClass, String> {
         "mixed" => Ok(IoClass::Mixed),
         _ => Err("the classes are cpu, io and mixed".to_owned()),
     }
+}
+
+fn secret_here(name: &str) -> Result<SecretVariable, String> {
+    if name.contains('=') {
+        let why = "give the name alone: a value on a command line can be seen by everybody on this machine";
+        return Err(why.to_owned());
+    }
+    let value = std::env::var(name).map_err(|_| format!("{name} is not set here, or is no UTF-8 text"))?;
+    Ok(SecretVariable(Pair { key: name.to_owned(), value }))
+}
+
+fn secret_in_file(text: &str) -> Result<SecretVariable, String> {
+    let Pair { key, value: path } = text.parse().map_err(|_| "expected NAME=PATH".to_owned())?;
+    let mut value =
+        std::fs::read_to_string(&path).map_err(|error| format!("{path} could not be read: {error}"))?;
+    if value.ends_with('\n') {
+        value.pop();
+    }
+    Ok(SecretVariable(Pair { key, value }))
 }
 
 fn origin(text: &str) -> Result<JobOrigin, String> {

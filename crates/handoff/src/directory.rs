@@ -1,5 +1,6 @@
 //! The attempt directory: its files, who decides, who lives. See the crate's overview for the table.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -7,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, wipe};
 use crate::exit_record::{EXIT_FILE_BYTES, ExitRecord};
 use crate::plan::{ExecPlan, MAX_PLAN_BYTES};
 
@@ -114,7 +115,23 @@ impl AttemptDirectory {
 
     /// The environment; gone once the task may have started.
     pub fn environment(&self) -> io::Result<Environment> {
-        Environment::decode(&self.read(ENVIRONMENT, MAX_PLAN_BYTES)?).map_err(invalid)
+        let mut bytes = self.read(ENVIRONMENT, MAX_PLAN_BYTES)?;
+        let environment = Environment::decode(&bytes).map_err(invalid);
+        wipe(&mut bytes);
+        environment
+    }
+
+    /// Worker, before it gives the directory to a sidecar: adds secrets to the environment. Should it break off, nothing
+    /// was started, and the environment goes with the directory.
+    pub fn add_secrets(&self, secrets: Vec<(OsString, OsString)>) -> io::Result<()> {
+        let mut environment = self.environment()?;
+        environment.variables.extend(secrets);
+        environment.secret = true;
+        let mut bytes = within_limit(environment.encode())?;
+        let mut file = OpenOptions::new().write(true).truncate(true).open(self.path.join(ENVIRONMENT))?;
+        let written = file.write_all(&bytes);
+        wipe(&mut bytes);
+        written
     }
 
     /// Removes the environment; repeatable.

@@ -12,7 +12,7 @@
 //! | file | written by | what |
 //! |---|---|---|
 //! | `plan` | worker, before the sidecar | [`ExecPlan`] without its environment; names the boot it belongs to |
-//! | `environment` | worker; **removed by the sidecar** as soon as the task may start | the complete environment, secrets included |
+//! | `environment` | worker; **removed by the sidecar** as soon as the task may start | the complete environment. Secrets are added to it when all else is staged, right before the sidecar gets it |
 //! | `lock` | worker makes it, sidecar holds it (`flock`) its whole life | held = the sidecar lives. Never a pid |
 //! | `decided` | the sidecar (`started`) or a restarted worker (`not_started`): the first wins | a symbolic link whose target is the word, so that it appears whole |
 //! | `exit` | worker allocates it with zeros, sidecar fills it in place | [`ExitRecord`] with a checksum |
@@ -75,7 +75,7 @@ mod plan;
 
 pub use codec::DecodeError;
 pub use directory::{AttemptDirectory, Decision, Situation, read_boot_id};
-pub use environment::Environment;
+pub use environment::{Environment, wipe};
 pub use exit_record::{EXIT_FILE_BYTES, EndedBy, ExitRecord, Fault, FaultClass, FaultCode, TaskExit, Usage};
 pub use frames::{
     FrameBuffer, FrameError, FromSidecar, Hello, MAX_FRAME_BYTES, ServiceState, SidecarPhase, StopReason,

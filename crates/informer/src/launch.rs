@@ -28,6 +28,7 @@ pub(crate) fn launch_message(claimed: &Claimed) -> proto::Launch {
         exclusive: spec.exclusive,
         runtime: spec.runtime.as_str().to_owned(),
         input: spec.input().map_or_else(Vec::new, |hash| hash.0.to_vec()).into(),
+        secrets: spec.has_secret_env,
         restarts: (spec.kind == JobKind::Service).then(|| proto::Restarts {
             backoff_ms: spec.backoff_ms,
             final_exit_codes: spec.no_retry_exit_codes.clone(),

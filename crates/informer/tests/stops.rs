@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jobyard_api::doors::{DoorError, WorkerDoor};
 use jobyard_api::proto;
-use jobyard_api::submit::{FileUrls, SubmitSettings, parse_job};
+use jobyard_api::submit::{FileUrls, SecretEnvs, SubmitSettings, parse_job};
 use jobyard_informer::{InformerParts, InformerSettings, LoopBoard, WorkerDoors};
 use jobyard_model::node::NodeRegistration;
 use jobyard_model::{Clock, JobId, LeaseId, NodeId, Resources, Runtime, SessionId, Timestamp};
@@ -123,10 +123,15 @@ impl Fleet {
     /// An attempt on the node.
     async fn attempt(&self, node: &Node, number: u128) -> (JobId, LeaseId) {
         let job_id = JobId(Uuid::from_u128(number));
-        let settings = SubmitSettings { file_urls: FileUrls::Refused, lease_ms: 180_000 };
+        let settings = SubmitSettings {
+            file_urls: FileUrls::Refused,
+            secret_envs: SecretEnvs::Refused,
+            lease_ms: 180_000,
+        };
         let parsed = parse_job(br#"{"command": ["true"]}"#, &settings).expect("it is fine");
         let spec = parsed.into_spec("team");
-        let job = NewJob { id: job_id, spec, submitted_by: "ann".to_owned(), idempotency: None };
+        let job =
+            NewJob { id: job_id, spec, submitted_by: "ann".to_owned(), idempotency: None, secrets: None };
         self.store.submit(vec![job], &Actor::role("test")).await.expect("submitted");
         let placement = Placement { job_id, node_id: node.node_id, session: node.session };
         let claimed = self.store.claim(vec![placement]).await.expect("claimed");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use jobyard_api::doors::WorkerDoor;
-use jobyard_api::submit::{FileUrls, SubmitSettings, parse_job};
+use jobyard_api::submit::{FileUrls, SecretEnvs, SubmitSettings, parse_job};
 use jobyard_informer::{InformerParts, InformerSettings, LoopBoard, Webhook, WorkerDoors};
 use jobyard_model::{Clock, JobId, NodeId, SessionId, Status, Timestamp};
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
@@ -152,10 +152,15 @@ impl World {
     /// A job whose time to start runs out at once, since there is no node.
     async fn expire(&self, number: u128) -> JobId {
         let job_id = JobId(Uuid::from_u128(number));
-        let settings = SubmitSettings { file_urls: FileUrls::Refused, lease_ms: 180_000 };
+        let settings = SubmitSettings {
+            file_urls: FileUrls::Refused,
+            secret_envs: SecretEnvs::Refused,
+            lease_ms: 180_000,
+        };
         let job = br#"{"name": "report", "command": ["true"], "start_within": 1, "labels": {"team": "a"}}"#;
         let spec = parse_job(job, &settings).expect("it is fine").into_spec("search");
-        let job = NewJob { id: job_id, spec, submitted_by: "ann".to_owned(), idempotency: None };
+        let job =
+            NewJob { id: job_id, spec, submitted_by: "ann".to_owned(), idempotency: None, secrets: None };
         self.store.submit(vec![job], &Actor::role("test")).await.expect("submitted");
         self.clock.0.fetch_add(2_000, Ordering::SeqCst);
         job_id

@@ -203,6 +203,14 @@ pub struct JobSpec {
     /// What is staged for each attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_path: Option<InputPath>,
+    /// It came with secrets, which are kept apart.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_secret_env: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls is given a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl JobSpec {

@@ -55,7 +55,7 @@ pub struct PrepareRequest<'a> {
     pub program: Program<'a>,
     /// See [`Program`].
     pub arguments: &'a [OsString],
-    /// The job's variables, secrets included. PATH may be among them; names beginning with `JOBYARD_` are ours
+    /// The job's variables but its secrets, which [`jobyard_handoff::AttemptDirectory::add_secrets`] adds. PATH may be among them; names beginning with `JOBYARD_` are ours
     /// and win.
     pub environment: &'a [(OsString, OsString)],
     /// The working directory; `None`: a private one, `work` in the scratch directory.
@@ -218,7 +218,7 @@ fn environment(request: &PrepareRequest<'_>, scratch: &Scratch) -> Environment {
         variables.push(("PATH".into(), DEFAULT_PATH.into()));
     }
     variables.extend(ours.map(|(name, value)| (name.into(), value)));
-    Environment { variables }
+    Environment { variables, secret: false }
 }
 
 fn variable<'a>(environment: &'a Environment, name: &str) -> Option<&'a OsStr> {

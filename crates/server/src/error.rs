@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::artifact_store::PutError;
 use crate::code::Code;
+use crate::secrets::SealError;
 use crate::trees::KeepTreeError;
 
 /// See the module.
@@ -67,6 +68,8 @@ pub(crate) enum ApiError {
     Tree(#[from] KeepTreeError),
     #[error("the datastore failed")]
     Store(#[from] StoreError),
+    #[error("the job's secrets were not kept")]
+    Seal(#[from] SealError),
     #[error("the artifact store failed while {doing}")]
     ArtifactStore {
         doing: &'static str,
@@ -161,7 +164,7 @@ impl From<ApiError> for Answer {
             ApiError::Upload(error) => upload(&error),
             ApiError::Tree(error) => tree(&error),
             ApiError::Store(error) => store(&error),
-            ApiError::ArtifactStore { .. } => internal(&error),
+            ApiError::Seal(_) | ApiError::ArtifactStore { .. } => internal(&error),
         }
     }
 }

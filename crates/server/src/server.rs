@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use jobyard_api::submit::SubmitSettings;
+use jobyard_api::submit::{SecretEnvs, SubmitSettings};
 use jobyard_model::Clock;
 use jobyard_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use crate::ids::JobIds;
 use crate::logs::LogRetention;
 use crate::metrics::Metrics;
 use crate::operations::fleet::FleetView;
+use crate::secrets::SecretKeys;
 use crate::settings::ServerSettings;
 
 /// What a server is made of.
@@ -26,6 +27,8 @@ pub struct ServerParts {
     pub store: Arc<dyn Store>,
     /// Where bytes lie.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// What jobs' secrets are kept with; without keys jobs with secrets are refused.
+    pub secret_keys: Option<SecretKeys>,
     /// What can be set.
     pub settings: ServerSettings,
     /// The wall clock, for new ids and for what is shown.
@@ -87,6 +90,10 @@ impl Server {
         &*self.inner.parts.artifacts
     }
 
+    pub(crate) fn secret_keys(&self) -> Option<&SecretKeys> {
+        self.inner.parts.secret_keys.as_ref()
+    }
+
     pub(crate) fn settings(&self) -> &ServerSettings {
         &self.inner.parts.settings
     }
@@ -94,6 +101,7 @@ impl Server {
     pub(crate) fn submit_settings(&self) -> SubmitSettings {
         SubmitSettings {
             file_urls: self.settings().file_urls,
+            secret_envs: self.secret_keys().map_or(SecretEnvs::Refused, |_| SecretEnvs::Accepted),
             lease_ms: self.store().lease_settings().lease_ms,
         }
     }

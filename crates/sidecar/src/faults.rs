@@ -43,6 +43,13 @@ pub(crate) fn undecidable(error: &std::io::Error) -> Fault {
     fault(FaultCode::PlanUnreadable, format!("the start could not be noted, so nothing was started: {error}"))
 }
 
+pub(crate) fn not_hidden(error: &std::io::Error) -> Fault {
+    let message = format!(
+        "its secrets could not be taken out of the attempt directory, so nothing was started: {error}"
+    );
+    fault(FaultCode::PlanUnreadable, message)
+}
+
 pub(crate) fn not_cleared(survivors: usize) -> Fault {
     let message =
         format!("{survivors} of its processes could not be killed, so it was not started again beside them");

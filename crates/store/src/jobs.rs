@@ -16,8 +16,37 @@ pub struct NewJob {
     pub spec: JobSpec,
     /// The principal's name.
     pub submitted_by: String,
-    /// The key and the SHA-256 of the spec as parsed, before defaults.
+    /// The key and the hash of the spec as parsed, before defaults: SHA-256, or with secrets a keyed one.
     pub idempotency: Option<(String, [u8; 32])>,
+    /// Its `secret_env`, if it has one.
+    pub secrets: Option<NewSecrets>,
+}
+
+impl NewJob {
+    /// Whether `hash`, which is kept with the key, is of the same spec.
+    pub(crate) fn has_hash(&self, hash: &[u8]) -> bool {
+        let own = self.idempotency.iter().map(|(_, hash)| hash);
+        let earlier = self.secrets.iter().flat_map(|secrets| &secrets.earlier_hashes);
+        own.chain(earlier).any(|own| own == hash)
+    }
+}
+
+/// The secrets of a job to be accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSecrets {
+    /// As they are kept.
+    pub sealed: SealedSecrets,
+    /// What the spec's hash is under each key that was the first one before.
+    pub earlier_hashes: Vec<[u8; 32]>,
+}
+
+/// Secrets as they are kept; what is in them only servers can tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedSecrets {
+    /// Which key opens them.
+    pub key_id: String,
+    /// Nonce and ciphertext, bound to the job.
+    pub sealed: Vec<u8>,
 }
 
 /// A job that was accepted, now or with the same key before.

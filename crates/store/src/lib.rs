@@ -37,7 +37,8 @@ pub use audit::{Actor, AuditRecord};
 pub use error::{StoreError, SubmitError};
 pub use events::{EventCursor, EventFilter, EventPage, EventRecord};
 pub use jobs::{
-    AttemptRecord, Control, JobPage, JobQuery, JobRecord, NewJob, StatusCount, Submitted, Summary,
+    AttemptRecord, Control, JobPage, JobQuery, JobRecord, NewJob, NewSecrets, SealedSecrets, StatusCount,
+    Submitted, Summary,
 };
 pub use logs::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream};
 pub use nodes::{
@@ -122,6 +123,13 @@ pub trait Store: Send + Sync + 'static {
         lease_id: jobyard_model::LeaseId,
         hash: ArtifactHash,
     ) -> Result<bool, StoreError>;
+
+    /// The job and its secrets, for the lease of an attempt of it that was accepted and has not started; `None` when there
+    /// is no such attempt, or its job has no secrets.
+    async fn secrets_of_lease(
+        &self,
+        lease_id: jobyard_model::LeaseId,
+    ) -> Result<Option<(JobId, SealedSecrets)>, StoreError>;
 
     // Nodes and pools.
 

@@ -30,6 +30,7 @@ mod readers;
 mod reports;
 mod retention;
 mod scope;
+mod secrets;
 mod store;
 mod submit;
 mod summary;

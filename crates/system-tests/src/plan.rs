@@ -122,13 +122,16 @@ impl YardPlan {
         let other_report =
             if self.in_pairs { format!(", \"{dir}/other-doors/report.sock\"") } else { String::new() };
         let datastore = database.map_or(String::new(), |url| format!("[datastore]\nurl = \"{url}\"\n"));
+        // `up` makes a key of its own.
+        let secret_key =
+            database.map_or(String::new(), |_| format!("secret_key_file = \"{dir}/secret.key\"\n"));
         let Self { claim_lease_seconds, lease_seconds, heartbeat_seconds, worker, tables, .. } = self;
         format!(
             "{datastore}\
              [leases]\nclaim_lease_seconds = {claim_lease_seconds}\nlease_seconds = {lease_seconds}\n\
              heartbeat_seconds = {heartbeat_seconds}\n\
              [server]\nlisten = \"127.0.0.1:{port}\"\nreport_socket = \"{dir}/{own}doors/report.sock\"\n\
-             artifact_dir = \"{dir}/artifacts\"\n\
+             artifact_dir = \"{dir}/artifacts\"\n{secret_key}\
              [worker]\nname = \"{own}node\"\ndata_dir = \"{dir}/{own}worker\"\nstate_dir = \"{dir}/{own}state\"\n\
              task_dir = \"{dir}/{own}task\"\ndoor_socket = \"{dir}/{own}doors/worker.sock\"\n\
              report_sockets = [\"{dir}/doors/report.sock\"{other_report}]\ncpu = 8.0\nmemory_bytes = 8589934592\n{worker}{tables}"

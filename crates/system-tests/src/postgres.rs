@@ -29,6 +29,12 @@ impl Database {
         self.cluster.start().expect("it starts");
     }
 
+    pub(crate) fn dump(&self) -> Vec<u8> {
+        let done = self.cluster.command("pg_dump").arg("postgres").output().expect("pg_dump runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        done.stdout
+    }
+
     pub(crate) fn sql(&self, statement: &str) -> String {
         let mut psql = self.cluster.command("psql");
         let done = psql.args(["-AtX", "-v", "ON_ERROR_STOP=1", "-c", statement, "postgres"]).output();

@@ -108,6 +108,7 @@ impl Yard {
             dir,
         };
         yard.write_settings(&plan);
+        yard.write_secret_keys(&["5e"]);
         if yard.database.is_some() {
             yard.run("migrate", &[]);
             let secret =
@@ -336,6 +337,20 @@ impl Yard {
     /// Starts the stopped PostgreSQL again.
     pub fn start_datastore(&mut self) {
         self.database.as_mut().expect("a yard on PostgreSQL").start_again();
+    }
+
+    /// Writes the servers' keys for secrets: 32 times this byte each. Servers that are started afterwards use them.
+    pub fn write_secret_keys(&self, bytes: &[&str]) {
+        let path = self.dir().join("secret.key");
+        let lines: Vec<String> = bytes.iter().map(|byte| byte.repeat(32)).collect();
+        fs::write(&path, lines.join("\n")).expect("writable");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its mode");
+    }
+
+    /// All that PostgreSQL would give a backup, as text; on SQLite nothing: its file lies in the yard.
+    #[must_use]
+    pub fn dump(&self) -> Vec<u8> {
+        self.database.as_ref().map(Database::dump).unwrap_or_default()
     }
 
     /// How PostgreSQL is reached.

@@ -58,6 +58,8 @@ pub(crate) struct Order {
     pub(crate) input: Option<ArtifactHash>,
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// It has secrets, which are fetched when all else is there.
+    pub(crate) has_secrets: bool,
     pub(crate) resources: Resources,
     pub(crate) cpu_limit_milli: Option<u64>,
     pub(crate) times: Times,
@@ -108,6 +110,7 @@ impl Order {
             input,
             command: launch.command.into_iter().map(Into::into).collect(),
             environment,
+            has_secrets: launch.secrets,
             resources: Resources { cpu_milli: launch.cpu_milli, memory_bytes: launch.memory_bytes },
             cpu_limit_milli: (launch.cpu_limit_milli != 0).then_some(launch.cpu_limit_milli),
             times: Times {

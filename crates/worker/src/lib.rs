@@ -27,6 +27,7 @@ mod outputs;
 mod places;
 mod probe;
 mod relay;
+mod secrets;
 mod settings;
 mod spool;
 mod table;

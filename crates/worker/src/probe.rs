@@ -70,6 +70,7 @@ fn order() -> Order {
         input: None,
         command: vec![OsString::from("/bin/true")],
         environment: Vec::new(),
+        has_secrets: false,
         resources: Resources::DEFAULT,
         cpu_limit_milli: None,
         times: Times { timeout_ms: 10_000, ..Times::default() },

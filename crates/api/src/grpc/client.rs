@@ -145,6 +145,14 @@ impl ReportDoor for ReportDoorClient {
         self.noted(answered(address, calls.missing_artifacts(request)).await)
     }
 
+    async fn fetch_secrets(
+        &self,
+        request: proto::FetchSecretsRequest,
+    ) -> Result<proto::FetchSecretsReply, DoorError> {
+        let (address, mut calls) = self.calls().await?;
+        self.noted(answered(address, calls.fetch_secrets(request)).await)
+    }
+
     async fn store_artifact(
         &self,
         request: proto::StoreArtifactRequest,

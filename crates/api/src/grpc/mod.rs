@@ -14,7 +14,10 @@ pub mod convert;
 mod server;
 mod socket;
 
+use std::fmt;
 use std::time::Duration;
+
+use crate::proto;
 
 pub use client::{ReportDoorClient, WorkerDoorClient};
 pub use server::{serve_report_door, serve_worker_door};
@@ -38,3 +41,10 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The connection is over when a ping is not answered for this long.
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Names only.
+impl fmt::Debug for proto::FetchSecretsReply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.secrets.keys()).finish()
+    }
+}

@@ -122,6 +122,13 @@ impl proto::report_door_server::ReportDoor for Served<dyn ReportDoor> {
         self.0.missing_artifacts(request.into_inner()).await.map(Response::new).map_err(status_of)
     }
 
+    async fn fetch_secrets(
+        &self,
+        request: Request<proto::FetchSecretsRequest>,
+    ) -> Result<Response<proto::FetchSecretsReply>, Status> {
+        self.0.fetch_secrets(request.into_inner()).await.map(Response::new).map_err(status_of)
+    }
+
     async fn store_artifact(
         &self,
         request: Request<Streaming<proto::StoreArtifactRequest>>,

@@ -1,6 +1,7 @@
 //! What submitters and controllers of jobs send.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jobyard_model::{IoClass, JobId, JobKind, Runtime};
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,30 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     pub input_path: Option<String>,
+    /// Secrets for the environment of the task process, beside `env`. Kept encrypted, and handed to the task alone: no
+    /// answer, event or log has them. With the idempotency key other secrets are another job.
+    #[serde(default, skip_serializing_if = "SecretEnv::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>, write_only)]
+    pub secret_env: SecretEnv,
+}
+
+/// Names and secret values. Shows the names alone where it is printed.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SecretEnv(pub BTreeMap<String, String>);
+
+impl SecretEnv {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for SecretEnv {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// What a job asks for.

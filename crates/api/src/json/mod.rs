@@ -29,7 +29,7 @@ pub use audit::Audit;
 pub use event::{Event, StreamStart};
 pub use job::{Job, JobResources, JobResult, ServiceExit};
 pub use job_submit::{
-    BatchAccepted, BatchItem, BatchSubmit, JobOrigin, JobSubmit, ResourcesSubmit, RetryRequest,
+    BatchAccepted, BatchItem, BatchSubmit, JobOrigin, JobSubmit, ResourcesSubmit, RetryRequest, SecretEnv,
 };
 pub use node::{Node, NodeResources};
 pub use page::Page;

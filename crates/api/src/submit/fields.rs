@@ -8,19 +8,17 @@ use super::limits::{
     BACKOFF, CPU, EXIT_CODE, MAX_ARGUMENTS, MAX_ENV_ENTRIES, MAX_LABELS, MAX_RETRIES, MEMORY, PRIORITY,
     START_WITHIN, STOP_GRACE, TIMEOUT,
 };
-use super::{FileUrls, SubmitSettings, rules};
+use super::{FileUrls, SecretEnvs, SubmitSettings, rules};
 use crate::json::units::parse_time;
-use crate::json::{Bytes, Cores, JobOrigin, JobSubmit, ResourcesSubmit, Seconds, Time};
+use crate::json::{Bytes, Cores, JobOrigin, JobSubmit, ResourcesSubmit, Seconds, SecretEnv, Time};
 use crate::strict::{self, Amount, FaultCode, Faults, Object, Pointer, Range, Tree};
 
 /// `stop_grace` when a job says nothing.
 pub(super) const STOP_GRACE_DEFAULT_MS: u64 = 10_000;
 
 /// Fields that are in the contract and not built yet.
-const LATER: [(&str, &str); 2] = [
-    ("secret_env", "secrets are not available yet"),
-    ("output_path", "output folders are not available yet; print what you need to the log"),
-];
+const LATER: [(&str, &str); 1] =
+    [("output_path", "output folders are not available yet; print what you need to the log")];
 
 /// Reads one job; `None` or faults when something is wrong.
 pub(super) fn read_job(
@@ -57,6 +55,7 @@ pub(super) fn read_job(
         origin: fields.origin(),
         idempotency_key: fields.name("idempotency_key"),
         input_path: fields.input_path(),
+        secret_env: fields.secret_env(settings.secret_envs),
     };
     fields.later();
     fields.object.finish(fields.faults);
@@ -74,7 +73,7 @@ fn check_together(
     at: &Pointer<'_>,
     faults: &mut Faults,
 ) {
-    rules::process_texts(&job.command, &job.env, at, faults);
+    rules::process_texts(job, at, faults);
     let given = |name: &str| match tree {
         Tree::Object(fields) => fields.iter().any(|(field, value)| field == name && *value != Tree::Null),
         _ => false,
@@ -254,6 +253,16 @@ impl<'t, 'p> Fields<'t, 'p, '_> {
             self.faults.add(&at, FaultCode::Invalid, detail);
         }
         Some(text.to_owned())
+    }
+
+    fn secret_env(&mut self, accepted: SecretEnvs) -> SecretEnv {
+        let secrets = SecretEnv(self.map("secret_env", MAX_ENV_ENTRIES));
+        if accepted == SecretEnvs::Refused && !secrets.is_empty() {
+            let detail = "this server has no key to keep secrets with: set `server.secret_key_file`, the same file \
+                          for every server of the installation";
+            self.faults.add(&self.object.at().field("secret_env"), FaultCode::NotAllowed, detail);
+        }
+        secrets
     }
 
     fn exit_codes(&mut self) -> Vec<i32> {

@@ -23,9 +23,8 @@ pub(super) const MAX_ARGUMENTS: usize = 100_000;
 pub(super) const MAX_LABEL_KEY_CHARS: usize = 100;
 /// The longest value of a label.
 pub(super) const MAX_LABEL_VALUE_CHARS: usize = 200;
-/// What a task process finds there already, whatever `env` says.
-pub(super) const RESERVED_ENV: [&str; 4] =
-    ["JOBYARD_JOB_ID", "JOBYARD_ATTEMPT", "JOBYARD_INPUT", "JOBYARD_OUTPUT"];
+/// How the names begin that are ours in every task process, whatever `env` says.
+pub(super) const RESERVED_ENV: &str = "JOBYARD_";
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 

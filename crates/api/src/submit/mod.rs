@@ -28,11 +28,23 @@ pub enum FileUrls {
     Refused,
 }
 
+/// Whether a job may bring secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SecretEnvs {
+    /// The server has a key to keep them with.
+    Accepted,
+    /// It has none.
+    #[default]
+    Refused,
+}
+
 /// What of the server's settings a submission depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubmitSettings {
     /// Whether `file://` executables are accepted.
     pub file_urls: FileUrls,
+    /// Whether a job may bring secrets.
+    pub secret_envs: SecretEnvs,
     /// The full lease: the `stop_grace` of an exclusive job may be a third of it.
     pub lease_ms: u64,
 }
@@ -45,17 +57,19 @@ pub struct ParsedJob {
 }
 
 impl ParsedJob {
-    /// SHA-256 over the job as parsed, before defaults and without its key: two spellings of one job are the same
-    /// (`"90s"` and `90`, another order of fields), and a later default does not change it.
+    /// SHA-256 over [`Self::canonical`]. Of a job with secrets it must not be kept: they could be guessed from it.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.canonical()).into()
+    }
+
+    /// The job as parsed, before defaults and without its key, in one form: two spellings of one job are the same
+    /// (`"90s"` and `90`, another order of fields), and a later default does not change it. Holds its secrets.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
         let keyless = JobSubmit { idempotency_key: None, ..self.submit.clone() };
-        let mut hasher = Sha256::new();
-        // Plain data into a hasher: neither can fail. An error would only make two equal jobs look different.
-        if let Ok(canonical) = serde_json::to_vec(&keyless) {
-            hasher.update(&canonical);
-        }
-        hasher.finalize().into()
+        // Plain data can't fail. An error would only make two equal jobs look different.
+        serde_json::to_vec(&keyless).unwrap_or_default()
     }
 }
 

@@ -6,6 +6,7 @@ use super::limits::{
     MAX_ENVIRONMENT_BYTES, MAX_LABEL_KEY_CHARS, MAX_LABEL_VALUE_CHARS, MAX_NAME_CHARS, MAX_TEXT_BYTES,
     RESERVED_ENV, TEXT_OVERHEAD_BYTES,
 };
+use crate::json::JobSubmit;
 use crate::strict::{FaultCode, Faults, Pointer};
 
 /// What is wrong with a name, an owner, a pool or a key: 1 to [`MAX_NAME_CHARS`] characters, none of them a control
@@ -71,31 +72,43 @@ pub(super) fn labels(labels: &BTreeMap<String, String>, at: &Pointer<'_>, faults
 }
 
 /// Arguments and environment: what a kernel can hand to a process, and no more than half of what it takes in all.
-pub(super) fn process_texts(
-    command: &[String],
-    env: &BTreeMap<String, String>,
-    at: &Pointer<'_>,
-    faults: &mut Faults,
-) {
+pub(super) fn process_texts(job: &JobSubmit, at: &Pointer<'_>, faults: &mut Faults) {
     let command_at = at.field("command");
     let mut total_bytes = 0;
-    for (index, argument) in command.iter().enumerate() {
+    for (index, argument) in job.command.iter().enumerate() {
         total_bytes += argument.len() + TEXT_OVERHEAD_BYTES;
         process_text(argument, argument.len(), &command_at.item(index), faults);
     }
-    let env_at = at.field("env");
-    for (key, value) in env {
-        let here = env_at.field(key);
+    let (env_at, secrets_at) = (at.field("env"), at.field("secret_env"));
+    total_bytes += variables(&job.env, &env_at, faults);
+    total_bytes += variables(&job.secret_env.0, &secrets_at, faults);
+    for name in job.secret_env.0.keys() {
+        let here = secrets_at.field(name);
+        if job.env.contains_key(name) {
+            faults.add(&here, FaultCode::NotAllowed, "is in `env` too: a name has one value");
+        }
+        if name == "PATH" {
+            faults.add(&here, FaultCode::NotAllowed, "is what programs are found by: put it into `env`");
+        }
+    }
+    if total_bytes > MAX_ENVIRONMENT_BYTES {
+        let detail = format!(
+            "command, env and secret_env have {total_bytes} bytes together, the most is {MAX_ENVIRONMENT_BYTES}; put large input into a file"
+        );
+        faults.add(&env_at, FaultCode::TooLong, detail);
+    }
+}
+
+/// How many bytes they are for a kernel.
+fn variables(variables: &BTreeMap<String, String>, at: &Pointer<'_>, faults: &mut Faults) -> usize {
+    let mut total_bytes = 0;
+    for (key, value) in variables {
+        let here = at.field(key);
         total_bytes += key.len() + 1 + value.len() + TEXT_OVERHEAD_BYTES;
         env_key(key, &here, faults);
         process_text(value, key.len() + 1 + value.len(), &here, faults);
     }
-    if total_bytes > MAX_ENVIRONMENT_BYTES {
-        let detail = format!(
-            "command and env have {total_bytes} bytes together, the most is {MAX_ENVIRONMENT_BYTES}; put large input into a file"
-        );
-        faults.add(&env_at, FaultCode::TooLong, detail);
-    }
+    total_bytes
 }
 
 fn process_text(text: &str, entry_bytes: usize, at: &Pointer<'_>, faults: &mut Faults) {
@@ -120,11 +133,9 @@ fn env_key(key: &str, at: &Pointer<'_>, faults: &mut Faults) {
     if let Err((code, detail)) = no_control(key) {
         faults.add(at, code, format!("the name {detail}"));
     }
-    if RESERVED_ENV.contains(&key) {
-        faults.add(
-            at,
-            FaultCode::NotAllowed,
-            "is set by Jobyard for every task process; choose another name",
-        );
+    if key.starts_with(RESERVED_ENV) {
+        let detail =
+            "names that begin with `JOBYARD_` are Jobyard's own in every task process; choose another";
+        faults.add(at, FaultCode::NotAllowed, detail);
     }
 }

@@ -48,6 +48,7 @@ impl ParsedJob {
             node_labels: job.node_labels,
             labels: job.labels,
             origin: job.origin.map(|origin| Origin { kind: origin.kind, id: origin.id, key: origin.key }),
+            has_secret_env: !job.secret_env.is_empty(),
             input_path: job.input_path.and_then(|path| path.parse().ok()),
         }
     }

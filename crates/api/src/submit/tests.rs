@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::strict::{Fault, MAX_FAULTS};
 
-const SETTINGS: SubmitSettings = SubmitSettings { file_urls: FileUrls::Allowed, lease_ms: 180_000 };
+const SETTINGS: SubmitSettings =
+    SubmitSettings { file_urls: FileUrls::Allowed, secret_envs: SecretEnvs::Accepted, lease_ms: 180_000 };
 
 fn faults_of(body: &str) -> Vec<Fault> {
     parse_job(body.as_bytes(), &SETTINGS).expect_err("was accepted").listed().to_vec()
@@ -46,6 +47,7 @@ const BAD_FIELDS: &[(&str, &str, &str)] = &[
     (r#""env":{"A":"\u0000"}"#, "/env/A", "forbidden_character"),
     (r#""env":{"":"1"}"#, "/env/", "invalid"),
     (r#""env":{"JOBYARD_ATTEMPT":"1"}"#, "/env/JOBYARD_ATTEMPT", "not_allowed"),
+    (r#""env":{"JOBYARD_OTHER":"1"}"#, "/env/JOBYARD_OTHER", "not_allowed"),
     (r#""max_retries":-1"#, "/max_retries", "out_of_range"),
     (r#""max_retries":1001"#, "/max_retries", "out_of_range"),
     (r#""max_retries":1.5"#, "/max_retries", "out_of_range"),
@@ -81,7 +83,13 @@ const BAD_FIELDS: &[(&str, &str, &str)] = &[
     (r#""binary_url":"s3://b/k""#, "/binary_url", "not_available_yet"),
     (r#""kind":"service","timeout":5"#, "/timeout", "not_allowed"),
     (r#""kind":"cron""#, "/kind", "invalid"),
-    (r#""secret_env":{}"#, "/secret_env", "not_available_yet"),
+    (r#""secret_env":{"A":1}"#, "/secret_env/A", "wrong_type"),
+    (r#""secret_env":["A=1"]"#, "/secret_env", "wrong_type"),
+    (r#""secret_env":{"A=B":"1"}"#, "/secret_env/A=B", "forbidden_character"),
+    (r#""secret_env":{"A":"\u0000"}"#, "/secret_env/A", "forbidden_character"),
+    (r#""secret_env":{"JOBYARD_INPUT":"1"}"#, "/secret_env/JOBYARD_INPUT", "not_allowed"),
+    (r#""secret_env":{"PATH":"/bin"}"#, "/secret_env/PATH", "not_allowed"),
+    (r#""env":{"A":"1"},"secret_env":{"A":"1"}"#, "/secret_env/A", "not_allowed"),
     (r#""input_path":"sha256:x""#, "/input_path", "invalid"),
     (r#""input_path":"/data""#, "/input_path", "invalid"),
     (r#""input_path":7"#, "/input_path", "wrong_type"),
@@ -269,6 +277,42 @@ fn the_hash_is_of_the_meaning_not_of_the_spelling() {
     assert_ne!(one, hash(r#"{"command":["true"],"timeout":91,"resources":{"memory":"1MiB"}}"#));
     // A default that is spelled out is another job: defaults may change.
     assert_ne!(hash(r#"{"command":["true"]}"#), hash(r#"{"command":["true"],"priority":50}"#));
+}
+
+#[test]
+fn secrets_count_as_part_of_the_job_and_are_never_printed() {
+    let read = |fields: &str| parse_job(with(fields).as_bytes(), &SETTINGS).expect("is fine");
+    let job = read(r#""secret_env":{"TOKEN":"hunter2"}"#);
+    assert_ne!(job.canonical(), read(r#""secret_env":{"TOKEN":"hunter3"}"#).canonical());
+    assert_ne!(job.canonical(), read(r#""env":{"TOKEN":"hunter2"}"#).canonical());
+    let shown = format!("{job:?}");
+    assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");
+    let spec = job.into_spec("team");
+    assert!(spec.has_secret_env && spec.env.is_empty());
+    assert!(!read(r#""secret_env":{}"#).into_spec("team").has_secret_env);
+}
+
+#[test]
+fn secrets_are_refused_where_they_can_not_be_kept() {
+    let settings = SubmitSettings { secret_envs: SecretEnvs::Refused, ..SETTINGS };
+    let faults = parse_job(with(r#""secret_env":{"TOKEN":"hunter2"}"#).as_bytes(), &settings);
+    let faults = faults.expect_err("was accepted");
+    let [fault] = faults.listed() else { panic!("{faults:?}") };
+    assert_eq!((fault.pointer.as_str(), fault.code), ("/secret_env", FaultCode::NotAllowed));
+    assert!(fault.detail.contains("server.secret_key_file"), "{fault:?}");
+    assert!(parse_job(with(r#""secret_env":{}"#).as_bytes(), &settings).is_ok());
+}
+
+#[test]
+fn secrets_and_the_rest_have_one_limit_together() {
+    let half = "x".repeat(MAX_TEXT_BYTES - 20);
+    let many = |field: &str, count: usize| {
+        let entries: Vec<_> = (0..count).map(|number| format!(r#""{field}{number}":"{half}""#)).collect();
+        format!(r#""{field}":{{{}}}"#, entries.join(","))
+    };
+    assert!(parse_job(with(&many("secret_env", 7)).as_bytes(), &SETTINGS).is_ok());
+    let faults = faults_of(&with(&format!("{},{}", many("env", 4), many("secret_env", 5))));
+    assert_eq!(faults[0].code, FaultCode::TooLong);
 }
 
 #[test]

@@ -86,6 +86,10 @@ fn what_can_not_be_written_down_is_refused_before_anything_is_sent() {
         (["--run-at", "2026-05-01T09:30:00"], "offset"),
         (["--env", "JOBYARD_TEST_NOT_SET"], "not set here"),
         (["--env", "=x"], "KEY=VALUE"),
+        (["--secret-env", "TOKEN=x"], "seen by everybody"),
+        (["--secret-env", "JOBYARD_TEST_NOT_SET"], "not set here"),
+        (["--secret-env-file", "TOKEN"], "NAME=PATH"),
+        (["--secret-env-file", "TOKEN=/no/such/file"], "/no/such/file could not be read"),
         (["--label", "x"], "KEY=VALUE"),
         (["--io-class", "disk"], "mixed"),
         (["--origin", "nightly"], "KIND:ID:KEY"),
@@ -96,6 +100,19 @@ fn what_can_not_be_written_down_is_refused_before_anything_is_sent() {
         let refusal = refusal(&[&words[..], &["--", "x"]].concat());
         assert!(refusal.contains(why), "{words:?}: {refusal}");
     }
+}
+
+#[test]
+fn secrets_come_from_a_file_or_from_here_and_are_not_printed() {
+    let (_directory, path) = in_file("token", "hunter2\n\n");
+    // PATH is set wherever a test runs.
+    let words = ["--secret-env-file", &format!("TOKEN={path}"), "--secret-env", "PATH", "-e", "A=1", "x"];
+    let secrets = document(&words)["secret_env"].clone();
+    assert_eq!(secrets["TOKEN"], "hunter2\n", "one line end goes");
+    assert_eq!(secrets["PATH"], std::env::var("PATH").expect("it is set"));
+    let line = Line::try_parse_from([&["jobyard"], &words[..]].concat()).expect("clap takes it");
+    let shown = format!("{line:?} {:?}", line.job.to_job());
+    assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");
 }
 
 #[test]

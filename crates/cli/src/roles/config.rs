@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use jobyard_informer::Webhook;
 use jobyard_model::LeaseSettings;
+use jobyard_server::SecretKeys;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -32,6 +33,9 @@ pub(crate) struct RoleArguments {
     /// Where the server keeps artifacts and log segments
     #[arg(long, value_name = "DIR", env = "JOBYARD_ARTIFACT_DIR")]
     pub(crate) artifact_dir: Option<PathBuf>,
+    /// Keys that jobs' secrets are kept with; every server of an installation needs the same file
+    #[arg(long, value_name = "FILE", env = "JOBYARD_SECRET_KEY_FILE")]
+    pub(crate) secret_key_file: Option<PathBuf>,
     /// Where the worker keeps its identity, logs and undelivered outcomes
     #[arg(long, value_name = "DIR", env = "JOBYARD_WORKER_DATA_DIR")]
     pub(crate) worker_data_dir: Option<PathBuf>,
@@ -113,6 +117,8 @@ pub(crate) struct ServerConfig {
     pub(crate) keep_logs_days: Option<u32>,
     /// Connections open at once.
     pub(crate) max_connections: Option<NonZeroUsize>,
+    /// What jobs' secrets are kept with.
+    pub(crate) secret_key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -168,14 +174,21 @@ pub(crate) enum ConfigError {
     Missing { setting: &'static str, flag: &'static str },
     #[error("webhook.url and webhook.key_file go together: set both or none")]
     HalfWebhook,
-    #[error("could not read webhook.key_file {path}")]
-    WebhookKey {
+    #[error("could not read {setting} {path}")]
+    Key {
+        setting: &'static str,
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("everybody may read webhook.key_file {0}: chmod o-r it")]
-    OpenWebhookKey(PathBuf),
+    #[error("everybody may read {setting} {path}: chmod o-r it")]
+    OpenKey { setting: &'static str, path: PathBuf },
+    #[error("server.secret_key_file {path} can't be used")]
+    SecretKeys {
+        path: PathBuf,
+        #[source]
+        source: jobyard_server::SecretKeyError,
+    },
     #[error("the webhook can't be used")]
     Webhook(#[from] jobyard_informer::WebhookError),
     #[error("leases.{setting} must be {rule}")]
@@ -190,6 +203,7 @@ impl RoleArguments {
         config.datastore.url = over.database_url.or(config.datastore.url);
         config.server.listen = over.listen.or(config.server.listen);
         config.server.artifact_dir = over.artifact_dir.or(config.server.artifact_dir);
+        config.server.secret_key_file = over.secret_key_file.or(config.server.secret_key_file);
         if let Some(socket) = over.report_socket {
             config.worker.report_sockets = vec![socket.clone()];
             config.server.report_socket = Some(socket);
@@ -229,14 +243,33 @@ impl WebhookConfig {
             (Some(url), Some(path)) => (url, path),
             _ => return Err(ConfigError::HalfWebhook),
         };
-        let unreadable = |source| ConfigError::WebhookKey { path: path.clone(), source };
-        let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
-        if mode & 0o004 != 0 {
-            return Err(ConfigError::OpenWebhookKey(path.clone()));
-        }
-        let key = std::fs::read(path).map_err(unreadable)?;
+        let key = read_key("webhook.key_file", path)?;
         Ok(Some(Webhook::new(url, key.trim_ascii())?))
     }
+}
+
+impl ServerConfig {
+    /// The keys of `secret_key_file`, if that is set.
+    pub(crate) fn secret_keys(&self) -> Result<Option<SecretKeys>, ConfigError> {
+        self.secret_key_file.as_deref().map(secret_keys).transpose()
+    }
+}
+
+/// The keys of this file.
+pub(crate) fn secret_keys(path: &Path) -> Result<SecretKeys, ConfigError> {
+    let text = read_key("server.secret_key_file", path)?;
+    let keys = SecretKeys::parse(&String::from_utf8_lossy(&text));
+    keys.map_err(|source| ConfigError::SecretKeys { path: path.to_owned(), source })
+}
+
+/// A file with a key, unless everybody may read it.
+fn read_key(setting: &'static str, path: &Path) -> Result<Vec<u8>, ConfigError> {
+    let unreadable = |source| ConfigError::Key { setting, path: path.to_owned(), source };
+    let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
+    if mode & 0o004 != 0 {
+        return Err(ConfigError::OpenKey { setting, path: path.to_owned() });
+    }
+    std::fs::read(path).map_err(unreadable)
 }
 
 impl LeaseConfig {
@@ -328,12 +361,37 @@ mod tests {
         let half = parse("[webhook]\nurl = 'http://h'").expect("valid TOML").webhook.webhook();
         assert!(matches!(half, Err(ConfigError::HalfWebhook)));
         mode(0o644);
-        assert!(matches!(webhook("http://h"), Err(ConfigError::OpenWebhookKey(_))));
+        assert!(matches!(webhook("http://h"), Err(ConfigError::OpenKey { .. })));
         mode(0o640);
         assert!(webhook("http://h").expect("fine").is_some());
         assert!(matches!(webhook("https://h"), Err(ConfigError::Webhook(_))));
         std::fs::remove_file(&key).expect("removed");
-        assert!(matches!(webhook("http://h"), Err(ConfigError::WebhookKey { .. })));
+        assert!(matches!(webhook("http://h"), Err(ConfigError::Key { .. })));
+    }
+
+    #[test]
+    fn keys_for_secrets_are_read_from_a_file_that_not_everybody_can_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("secret.key");
+        let write = |text: &str, mode| {
+            std::fs::write(&path, text).expect("written");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("its mode");
+        };
+        let read = || {
+            let text = format!("[server]\nsecret_key_file = '{}'", path.display());
+            parse(&text).expect("valid TOML").server.secret_keys()
+        };
+        assert!(parse("").expect("valid").server.secret_keys().expect("none is fine").is_none());
+        assert!(matches!(read(), Err(ConfigError::Key { setting: "server.secret_key_file", .. })));
+        write(&SecretKeys::new_file(), 0o644);
+        assert!(matches!(read(), Err(ConfigError::OpenKey { .. })));
+        write(&SecretKeys::new_file(), 0o600);
+        assert!(read().expect("fine").is_some());
+        write("hunter2", 0o600);
+        let refused = read().expect_err("no key");
+        assert!(
+            matches!(refused, ConfigError::SecretKeys { .. }) && !format!("{refused:?}").contains("hunter2")
+        );
     }
 
     #[test]

@@ -14,7 +14,6 @@ use jobyard_server::{
     ConnectionSettings, Front, Metrics, Server, ServerParts, ServerSettings, drop_old_logs, serve_http,
     sweep_artifacts,
 };
-use jobyard_store::Store;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +32,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let artifact_dir = needed(config.server.artifact_dir.clone(), "server.artifact_dir", "--artifact-dir")?;
     let report_socket =
         needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
+    let secret_keys = config.server.secret_keys()?;
     let artifacts = open_artifacts(&artifact_dir)?;
     let listener = listen(address, "--listen").await?;
     let shutdown = CancellationToken::new();
@@ -42,9 +42,17 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     doors.spawn(serve_http(listener, front.clone(), connections(&config), shutdown.clone()));
     let store = datastore::wait_for(&config, &shutdown).await?;
     if let Some(store) = &store {
-        let server =
-            make_server(&config, store.clone(), artifacts.clone(), Metrics::default(), shutdown.clone());
-        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts.clone(), server.log_retention()));
+        let server = Server::new(ServerParts {
+            store: store.clone(),
+            artifacts: artifacts.clone(),
+            secret_keys: secret_keys.clone(),
+            settings: settings(&config),
+            clock: Arc::new(SystemClock),
+            metrics: Metrics::default(),
+            shutdown: shutdown.clone(),
+        });
+        let desk = ReportDesk::new(store.clone(), artifacts.clone(), server.log_retention());
+        let desk = Arc::new(desk.with_secret_keys(secret_keys));
         let report_listener = bind_door(&report_socket).await?;
         doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
         doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
@@ -99,17 +107,10 @@ pub(super) fn open_artifacts(dir: &Path) -> Result<Arc<dyn ArtifactStore>, RoleE
     Ok(Arc::new(store))
 }
 
-/// The HTTP side, with the settings of the file.
-pub(super) fn make_server(
-    config: &Config,
-    store: Arc<dyn Store>,
-    artifacts: Arc<dyn ArtifactStore>,
-    metrics: Metrics,
-    shutdown: CancellationToken,
-) -> Server {
+/// What the file says of the HTTP side.
+pub(super) fn settings(config: &Config) -> ServerSettings {
     let file_urls = if config.server.allow_file_urls { FileUrls::Allowed } else { FileUrls::Refused };
     let usual = ServerSettings::default();
     let keep_logs_days = config.server.keep_logs_days.unwrap_or(usual.keep_logs_days);
-    let settings = ServerSettings { file_urls, keep_logs_days, ..usual };
-    Server::new(ServerParts { store, artifacts, settings, clock: Arc::new(SystemClock), metrics, shutdown })
+    ServerSettings { file_urls, keep_logs_days, ..usual }
 }

@@ -17,7 +17,9 @@ use jobyard_client::json::TokenCreate;
 use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
 use jobyard_model::{Clock as _, NodeId, Role, SessionId};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
-use jobyard_server::{LoopMetrics, Metrics, drop_old_logs, serve_http, sweep_artifacts};
+use jobyard_server::{
+    LoopMetrics, Metrics, SecretKeys, Server, ServerParts, drop_old_logs, serve_http, sweep_artifacts,
+};
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{Actor, Store};
 use jobyard_worker::{HandedOver, Worker, WorkerError};
@@ -26,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::clock::SystemClock;
-use super::config::{Config, RoleArguments};
+use super::config::{Config, RoleArguments, secret_keys};
 use super::metrics::feed_loops;
 use super::shutdown::{EndSignal, EndSignals};
 use super::{RoleError, informer, server, worker};
@@ -90,6 +92,7 @@ impl Yard {
     async fn open(config: &Config, data_dir: &Path, address: SocketAddr) -> Result<Self, RoleError> {
         let webhook = config.webhook.webhook()?;
         make_private(data_dir)?;
+        let secret_keys = ensure_secret_keys(config, data_dir)?;
         let listener = server::listen(address, "--listen").await?;
         let address = listener
             .local_addr()
@@ -107,14 +110,23 @@ impl Yard {
 
         let (board, loops) = (LoopBoard::default(), LoopMetrics::default());
         let metrics = Metrics::with_loops(&loops);
-        let made = server::make_server(config, store.clone(), artifacts.clone(), metrics, shutdown.clone());
+        let made = Server::new(ServerParts {
+            store: store.clone(),
+            artifacts: artifacts.clone(),
+            secret_keys: Some(secret_keys.clone()),
+            settings: server::settings(config),
+            clock: Arc::new(SystemClock),
+            metrics,
+            shutdown: shutdown.clone(),
+        });
         let connections = server::connections(config);
         servers.spawn(serve_http(listener, made.router(), connections, shutdown.clone()));
         servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
         servers.spawn(sweep_artifacts(store.clone(), artifacts.clone(), shutdown.clone()));
         servers.spawn(feed_loops(board.clone(), loops, shutdown.clone()));
         servers.spawn(drop_old_logs(artifacts.clone(), made.log_retention(), shutdown.clone()));
-        let desk = Arc::new(ReportDesk::new(store.clone(), artifacts, made.log_retention()));
+        let desk = ReportDesk::new(store.clone(), artifacts, made.log_retention());
+        let desk = Arc::new(desk.with_secret_keys(Some(secret_keys)));
         let settings = worker::settings(config, &data_dir.join("worker"), "")?;
         let worker_stop = CancellationToken::new();
         let worker = Arc::new(worker::start(desk, settings, worker_stop.clone()).await?);
@@ -215,6 +227,19 @@ async fn ensure_admin_token(store: &dyn Store, data_dir: &Path) -> Result<(), Ro
     write_private(&path, &created.secret)
 }
 
+/// The keys of the file that is set, else those of the data directory, which gets one when it has none.
+fn ensure_secret_keys(config: &Config, data_dir: &Path) -> Result<SecretKeys, RoleError> {
+    if let Some(keys) = config.server.secret_keys()? {
+        return Ok(keys);
+    }
+    let path = data_dir.join("secret.key");
+    let is_there = path.try_exists();
+    if !is_there.map_err(|source| RoleError::Path { doing: "look for", path: path.clone(), source })? {
+        write_private(&path, &SecretKeys::new_file())?;
+    }
+    Ok(secret_keys(&path)?)
+}
+
 fn make_private(dir: &Path) -> Result<(), RoleError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|source| RoleError::Path {
         doing: "make the data directory",
@@ -231,7 +256,8 @@ fn write_private(path: &Path, text: &str) -> Result<(), RoleError> {
             fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&fresh, path)
+        fs::rename(&fresh, path)?;
+        path.parent().map_or(Ok(()), |directory| fs::File::open(directory)?.sync_all())
     };
     write().map_err(|source| RoleError::Path { doing: "write", path: path.to_owned(), source })
 }

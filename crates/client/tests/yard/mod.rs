@@ -87,6 +87,7 @@ impl Yard {
         let server = Server::new(ServerParts {
             store: self.store.clone(),
             artifacts: Arc::new(artifacts.expect("an artifact store")),
+            secret_keys: None,
             settings: ServerSettings::default(),
             clock: self.clock.clone(),
             metrics: Metrics::default(),

@@ -62,6 +62,7 @@ pub(crate) fn service_plan() -> ExecPlan {
 pub(crate) fn environment() -> Environment {
     let odd = OsString::from_vec(b"a=b\n\xfe".to_vec());
     Environment {
+        secret: false,
         variables: vec![("PATH".into(), "/bin".into()), ("ODD".into(), odd), ("E".into(), "".into())],
     }
 }

@@ -151,7 +151,7 @@ mod tests {
     use async_trait::async_trait;
     use jobyard_api::doors::{DoorError, WorkerDoor};
     use jobyard_api::proto;
-    use jobyard_api::submit::{FileUrls, SubmitSettings, parse_job};
+    use jobyard_api::submit::{FileUrls, SecretEnvs, SubmitSettings, parse_job};
     use jobyard_model::node::NodeRegistration;
     use jobyard_model::{Clock, Resources, Runtime, Timestamp};
     use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
@@ -207,12 +207,17 @@ mod tests {
             version: "0.1.0".to_owned(),
         };
         store.register_node(&node).await.expect("registered");
-        let settings = SubmitSettings { file_urls: FileUrls::Refused, lease_ms: 180_000 };
+        let settings = SubmitSettings {
+            file_urls: FileUrls::Refused,
+            secret_envs: SecretEnvs::Refused,
+            lease_ms: 180_000,
+        };
         let job = |number: u32| NewJob {
             id: JobId(Uuid::from_u128(number.into())),
             spec: parse_job(br#"{"command": ["true"]}"#, &settings).expect("it is fine").into_spec("team"),
             submitted_by: "ann".to_owned(),
             idempotency: None,
+            secrets: None,
         };
         store.submit((1..=jobs).map(job).collect(), &Actor::role("test")).await.expect("submitted");
         PlaceLoop::new(store, Arc::new(Silent), InformerSettings::default(), TaskTracker::new())

@@ -6,11 +6,12 @@ use std::time::Duration;
 use jobyard_api::json::ProblemError;
 use jobyard_api::strict::FaultCode;
 use jobyard_api::submit::ParsedJob;
-use jobyard_model::{JobSpec, Role};
-use jobyard_store::{NewJob, StoreError, SubmitError, Submitted};
+use jobyard_model::{JobId, JobSpec, Role};
+use jobyard_store::{NewJob, NewSecrets, StoreError, SubmitError, Submitted};
 
 use crate::authentication::Caller;
 use crate::error::ApiError;
+use crate::secrets::SealError;
 use crate::server::Server;
 
 /// How often a submission is repeated whose commit's fate is not known. The ids are the same each time, so the
@@ -83,16 +84,30 @@ fn new_jobs(
             foreign.push(ProblemError { pointer: pointer(), detail, code: "foreign_owner".to_owned() });
             continue;
         }
-        let idempotency = job.submit.idempotency_key.clone().map(|key| (key, job.hash()));
+        let id = server.job_ids().next();
+        let (hash, secrets) = hash_and_secrets(server, id, &job)?;
+        let idempotency = job.submit.idempotency_key.clone().map(|key| (key, hash));
         let submitted_by = principal.name.clone();
-        jobs.push(NewJob {
-            id: server.job_ids().next(),
-            spec: job.into_spec(&owner),
-            submitted_by,
-            idempotency,
-        });
+        jobs.push(NewJob { id, spec: job.into_spec(&owner), submitted_by, idempotency, secrets });
     }
     if foreign.is_empty() { Ok(jobs) } else { Err(ApiError::ForeignOwner { errors: foreign }) }
+}
+
+/// What the job is known again by, and its secrets as they are kept.
+fn hash_and_secrets(
+    server: &Server,
+    id: JobId,
+    job: &ParsedJob,
+) -> Result<([u8; 32], Option<NewSecrets>), ApiError> {
+    let secrets = &job.submit.secret_env;
+    if secrets.is_empty() {
+        return Ok((job.hash(), None));
+    }
+    // The reader refuses secrets where there is no key.
+    let keys = server.secret_keys().ok_or(SealError)?;
+    let (hash, earlier_hashes) = keys.fingerprints(&job.canonical());
+    let sealed = keys.seal(id, &secrets.0)?;
+    Ok((hash, Some(NewSecrets { sealed, earlier_hashes })))
 }
 
 async fn submit(

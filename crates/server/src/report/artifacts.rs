@@ -131,7 +131,7 @@ fn of_put(error: &PutError) -> DoorError {
     }
 }
 
-fn refused(why: &str) -> DoorError {
+pub(super) fn refused(why: &str) -> DoorError {
     DoorError::Refused { address: "report door".to_owned(), why: why.to_owned() }
 }
 

@@ -17,6 +17,7 @@ use jobyard_store::{
 
 use crate::artifact_store::ArtifactStore;
 use crate::logs::LogRetention;
+use crate::secrets::SecretKeys;
 use crate::settings::ServerSettings;
 
 /// Takes what workers report.
@@ -26,6 +27,7 @@ pub struct ReportDesk {
     pub(super) retention: LogRetention,
     /// The largest output.
     pub(super) artifact_bytes: u64,
+    pub(super) secret_keys: Option<SecretKeys>,
 }
 
 impl ReportDesk {
@@ -33,7 +35,13 @@ impl ReportDesk {
     #[must_use]
     pub fn new(store: Arc<dyn Store>, artifacts: Arc<dyn ArtifactStore>, retention: LogRetention) -> Self {
         let artifact_bytes = ServerSettings::default().artifact_bytes;
-        Self { store, artifacts, retention, artifact_bytes }
+        Self { store, artifacts, retention, artifact_bytes, secret_keys: None }
+    }
+
+    /// Opens jobs' secrets with these keys; without keys attempts of jobs that have some are refused theirs.
+    #[must_use]
+    pub fn with_secret_keys(self, secret_keys: Option<SecretKeys>) -> Self {
+        Self { secret_keys, ..self }
     }
 }
 
@@ -100,6 +108,13 @@ impl ReportDoor for ReportDesk {
         data: BoxStream<'static, io::Result<Bytes>>,
     ) -> Result<(), DoorError> {
         self.keep(&request, data).await
+    }
+
+    async fn fetch_secrets(
+        &self,
+        request: proto::FetchSecretsRequest,
+    ) -> Result<proto::FetchSecretsReply, DoorError> {
+        self.secrets(&request).await
     }
 }
 

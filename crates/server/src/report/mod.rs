@@ -7,6 +7,7 @@
 mod artifacts;
 mod desk;
 mod logs;
+mod secrets;
 mod stamp;
 
 pub use desk::ReportDesk;

@@ -63,7 +63,6 @@ async fn what_is_not_built_yet_has_a_code_of_its_own() {
     let server = TestServer::start().await;
     let caller = server.submitter().await;
     for (field, value) in [
-        ("secret_env", json!({"A": "b"})),
         ("input_path", json!("s3://in")),
         ("output_path", json!("s3://out")),
         ("runtime", json!("container")),

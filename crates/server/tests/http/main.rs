@@ -11,6 +11,7 @@ mod logs;
 mod openapi;
 mod outputs;
 mod reading;
+mod secrets;
 mod submitting;
 mod support;
 mod tokens;

@@ -15,8 +15,8 @@ use jobyard_model::{
     ServiceRun, SessionId, Timestamp, Usage,
 };
 use jobyard_server::{
-    ConnectionSettings, DirectoryStore, Metrics, Server, ServerParts, ServerSettings, create_token,
-    serve_http,
+    ConnectionSettings, DirectoryStore, Metrics, SecretKeys, Server, ServerParts, ServerSettings,
+    create_token, serve_http,
 };
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{
@@ -99,6 +99,7 @@ impl TestServer {
         let server = Server::new(ServerParts {
             store: Arc::clone(&store) as Arc<dyn Store>,
             artifacts: Arc::new(artifacts),
+            secret_keys: Some(secret_keys()),
             settings,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             metrics: Metrics::default(),
@@ -276,12 +277,17 @@ impl<'a> Hand<'a> {
 
     /// Claims a waiting job and says that its task process runs.
     pub(crate) async fn run(&self, job_id: JobId) -> Held {
+        let held = self.place(job_id).await;
+        self.report(held, Report::Started).await;
+        held
+    }
+
+    /// Claims a waiting job.
+    pub(crate) async fn place(&self, job_id: JobId) -> Held {
         let placement = Placement { job_id, node_id: self.node_id, session: self.session };
         let claimed = self.store.claim(vec![placement]).await.expect("claimed");
         let claimed = claimed.first().expect("the job waits");
-        let held = Held { job_id, attempt: claimed.attempt, lease_id: claimed.lease_id };
-        self.report(held, Report::Started).await;
-        held
+        Held { job_id, attempt: claimed.attempt, lease_id: claimed.lease_id }
     }
 
     pub(crate) async fn exit(&self, held: Held, code: i32) {
@@ -301,7 +307,7 @@ impl<'a> Hand<'a> {
         self.report(held, Report::Service(run)).await;
     }
 
-    async fn report(&self, held: Held, report: Report) {
+    pub(crate) async fn report(&self, held: Held, report: Report) {
         let Held { job_id, attempt, lease_id } = held;
         let answers = self.store.report(vec![ReportItem { job_id, attempt, lease_id, report }]).await;
         let Answer { verdict, .. } = answers.expect("answered")[0];
@@ -333,6 +339,11 @@ impl<'a> Hand<'a> {
         };
         self.store.append_logs(vec![chunk]).await.expect("appended");
     }
+}
+
+/// What the server of the tests keeps secrets with.
+pub(crate) fn secret_keys() -> SecretKeys {
+    SecretKeys::parse(&"5e".repeat(32)).expect("a key")
 }
 
 /// Waits for something that comes within [`DEADLINE`], or fails.

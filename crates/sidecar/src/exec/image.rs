@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use jobyard_handoff::{Containment, Environment, ExecPlan, Groups, UserIds};
+use jobyard_handoff::{Containment, Environment, ExecPlan, Groups, UserIds, wipe};
 
 /// Why a plan can't even be laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,18 +65,26 @@ fn join_files(groups: &Groups) -> impl Iterator<Item = PathBuf> {
 /// An array as execve takes it, and the strings it points to.
 pub(super) struct Strings {
     /// Owns what the pointers point to; moving the vector doesn't move the strings.
-    _strings: Vec<CString>,
+    strings: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
 impl Strings {
     fn new(strings: Vec<CString>) -> Self {
         let pointers = strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect();
-        Self { _strings: strings, pointers }
+        Self { strings, pointers }
     }
 
     pub(super) fn as_ptr(&self) -> *const *const c_char {
         self.pointers.as_ptr()
+    }
+}
+
+impl Drop for Strings {
+    fn drop(&mut self) {
+        for string in self.strings.drain(..) {
+            wipe(&mut string.into_bytes_with_nul());
+        }
     }
 }
 
@@ -93,5 +101,11 @@ fn variable(name: &OsStr, value: &OsStr) -> Option<CString> {
     if name.is_empty() || name.contains(&b'=') {
         return None;
     }
-    CString::new([name, b"=", value.as_bytes()].concat()).ok()
+    let value = value.as_bytes();
+    // With room for the NUL: what may be secret is not moved, so that no copy stays behind.
+    let mut entry = Vec::with_capacity(name.len() + 1 + value.len() + 1);
+    entry.extend_from_slice(name);
+    entry.push(b'=');
+    entry.extend_from_slice(value);
+    CString::new(entry).ok()
 }

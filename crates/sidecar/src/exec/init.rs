@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags};
-use rustix::process::Signal;
+use rustix::process::{DumpableBehavior, Signal, dumpable_behavior, set_dumpable_behavior};
 
 use super::child::{ChildEnds, Failure, Stage, become_program, give_up};
 use super::image::Image;
@@ -59,7 +59,11 @@ fn prepare_namespace(report: &OwnedFd, outside: Option<Outside>) -> Result<(), F
         sys::exit_now(1);
     }
     if let Some(outside) = outside {
+        // Of a process that the kernel keeps to itself, these files are root's.
+        let behavior = dumpable_behavior().map_err(Failure::of(Stage::Namespace))?;
+        set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(Failure::of(Stage::Namespace))?;
         map_ids(outside).map_err(|error| Failure::new(Stage::Namespace, &error))?;
+        set_dumpable_behavior(behavior).map_err(Failure::of(Stage::Namespace))?;
     }
     // A /proc that shows this namespace. Where that is not allowed, the task sees the node's: pids there are not
     // its own, but nothing it could not see before.

@@ -16,6 +16,7 @@ use std::os::unix::net::UnixListener;
 
 use jobyard_handoff::{AttemptDirectory, EndedBy, ExecPlan, ExitRecord, Fault};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::time::Timespec;
 
 use crate::clock::{self, Now};
@@ -166,7 +167,10 @@ impl Sidecar {
         // Orphans that died at the last moment, whose time is not the next attempt's.
         while exec::reap_any().is_some() {}
         let is_clean = self.record.as_ref().is_some_and(|record| record.survivors == 0);
-        let Self { signals, connection, shutting_down, .. } = self;
+        let Self { signals, connection, shutting_down, service, .. } = self;
+        // With it goes the last copy of secrets there may have been, and the reason to hide our memory.
+        drop(service);
+        let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
         let connection = connection.filter(|_| is_clean && !shutting_down)?;
         Some(Link { signals, connection })
     }

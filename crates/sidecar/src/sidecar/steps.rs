@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use jobyard_handoff::{Decision, EndedBy};
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
 use super::restarts::Service;
 use super::{Ending, Sidecar, State};
 use crate::clock::Now;
@@ -44,15 +46,27 @@ impl Sidecar {
                 return true;
             }
         }
+        if environment.secret
+            && let Err(error) = self.hide_secrets()
+        {
+            self.fail(faults::not_hidden(&error), now);
+            return true;
+        }
         match (faults::before_start(&self.plan), Image::new(&self.plan, &environment)) {
             (Some(fault), _) => self.fail(fault, now),
             (None, Ok(image)) => self.start(Rc::new(image), now),
             (None, Err(error)) => self.fail(faults::malformed(error), now),
         }
-        // Secrets must not outlive the start. Removed while the child is on its way, which is what takes its time;
-        // should it fail, the directory is still closed to the task.
+        // Without secrets it is removed while the child is on its way, which is what takes its time; should it fail,
+        // the directory is still closed to the task.
         let _ = self.directory.remove_environment();
         true
+    }
+
+    /// Secrets are in our memory alone before anything is started, and that is shown to nobody.
+    fn hide_secrets(&self) -> std::io::Result<()> {
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        self.directory.remove_environment()
     }
 
     fn start(&mut self, image: Rc<Image>, now: Now) {

@@ -10,5 +10,6 @@ mod idle;
 mod lease;
 mod normal;
 mod output;
+mod secrets;
 mod services;
 mod world;

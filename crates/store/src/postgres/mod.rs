@@ -31,6 +31,7 @@ mod pools;
 mod query;
 mod reports;
 mod retention;
+mod secrets;
 mod session;
 mod store;
 mod submission;

@@ -21,10 +21,11 @@ const RAISE_FLOOR: &str = "UPDATE event_floor SET transaction = newest.transacti
   FROM (SELECT transaction, number FROM event WHERE job_id = ANY($1)
     ORDER BY transaction DESC, number DESC LIMIT 1) newest
   WHERE (event_floor.transaction, event_floor.number) < (newest.transaction, newest.number)";
-const REMOVE: [&str; 6] = [
+const REMOVE: [&str; 7] = [
     "DELETE FROM event WHERE job_id = ANY($1)",
     "DELETE FROM log_chunk WHERE job_id = ANY($1)",
     "DELETE FROM attempt WHERE job_id = ANY($1)",
+    "DELETE FROM job_secret WHERE job_id = ANY($1)",
     "DELETE FROM job_artifact WHERE job_id = ANY($1)",
     "DELETE FROM job_end WHERE job_id = ANY($1)",
     "DELETE FROM job WHERE id = ANY($1)",

@@ -11,15 +11,15 @@ use tokio::sync::watch;
 use super::query::Query;
 use super::{
     PostgresStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, load, logs, nodes,
-    placement, pools, reports, retention, submission, submit, summary, tokens,
+    placement, pools, reports, retention, secrets, submission, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeftoverArtifact,
     LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot,
-    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SilenceReport, StopOrder, Store,
-    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SilenceReport,
+    StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -88,6 +88,10 @@ impl Store for PostgresStore {
 
     async fn lease_may_fetch(&self, lease_id: LeaseId, hash: ArtifactHash) -> Stored<bool> {
         artifacts::lease_may_fetch(&self.core, lease_id, hash).await
+    }
+
+    async fn secrets_of_lease(&self, lease_id: LeaseId) -> Stored<Option<(JobId, SealedSecrets)>> {
+        secrets::of_lease(&self.core, lease_id).await
     }
 
     async fn register_node(&self, node: &NodeRegistration) -> Stored<RegisterAnswer> {

@@ -15,7 +15,7 @@ use super::pools;
 use super::query::Query;
 use super::session::{Rows, Session};
 use super::submission::{Answer, Call, Prepared, visible};
-use super::{artifact_use, audit, writes};
+use super::{artifact_use, audit, secrets, writes};
 use crate::encoding::policy_of;
 use crate::ledger::{Ledger, Terms};
 use crate::rows::Seat;
@@ -228,7 +228,7 @@ async fn take_in<'c>(
                 }
             };
             if let Some((used_for, job_id)) = before {
-                if used_for != hash {
+                if !job.has_hash(used_for) {
                     return Ok(Answer::Refused(SubmitError::KeyConflict { index, job_id }));
                 }
                 // The same call sent again after an unknown commit made the job itself.
@@ -300,6 +300,12 @@ fn statements(accepted: &Accepted<'_>, known: &Known, core: &Core) -> Result<(Ve
                 .bind_each(&keys, |(_, (_, job_id))| job_id.0)
                 .bind_each(&keys, |_| known.now.0),
         );
+    }
+    let jobs = accepted.new.iter().map(|(prepared, _)| &prepared.job);
+    let hidden = jobs.filter_map(|job| Some((job.id, &job.secrets.as_ref()?.sealed)));
+    let hidden: Vec<_> = hidden.collect();
+    if !hidden.is_empty() {
+        queries.push(secrets::keep(&hidden));
     }
     let needs: Vec<_> = accepted
         .new

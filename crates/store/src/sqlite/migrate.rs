@@ -15,13 +15,15 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 5] = [
+const MIGRATIONS: [Migration; 6] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
     // An older binary would not note what its jobs need.
     Migration { version: 4, oldest_binary: 4, sql: include_str!("migrations/0004_artifact_use.sql") },
     Migration { version: 5, oldest_binary: 4, sql: include_str!("migrations/0005_services.sql") },
+    // An older binary would start jobs without their secrets.
+    Migration { version: 6, oldest_binary: 6, sql: include_str!("migrations/0006_secrets.sql") },
 ];
 const MIGRATING: &str = "migrating the schema";
 

@@ -34,6 +34,7 @@ fn remove_job(scope: &Scope<'_>, job_id: JobId) -> Result<(), Fault> {
         "DELETE FROM event WHERE job_id = ?1",
         "DELETE FROM log_chunk WHERE job_id = ?1",
         "DELETE FROM attempt WHERE job_id = ?1",
+        "DELETE FROM job_secret WHERE job_id = ?1",
         "DELETE FROM job_artifact WHERE job_id = ?1",
         "DELETE FROM job_end WHERE job_id = ?1",
         "DELETE FROM job WHERE id = ?1",

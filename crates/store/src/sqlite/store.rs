@@ -9,15 +9,15 @@ use tokio::sync::watch;
 use super::scope::Scope;
 use super::{
     SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, nodes,
-    placement, pools, reports, retention, submit, summary, tokens,
+    placement, pools, reports, retention, secrets, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeftoverArtifact,
     LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot,
-    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SilenceReport, StopOrder, Store,
-    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SilenceReport,
+    StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -93,6 +93,10 @@ impl Store for SqliteStore {
     async fn lease_may_fetch(&self, lease_id: LeaseId, hash: ArtifactHash) -> Stored<bool> {
         let may = move |scope: &Scope<'_>| artifacts::lease_may_fetch(scope, lease_id, hash);
         self.readers.read("looking up a lease", may).await
+    }
+
+    async fn secrets_of_lease(&self, lease_id: LeaseId) -> Stored<Option<(JobId, SealedSecrets)>> {
+        self.readers.read("looking up secrets", move |scope| secrets::of_lease(scope, lease_id)).await
     }
 
     async fn register_node(&self, node: &NodeRegistration) -> Stored<RegisterAnswer> {

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::fault::Fault;
 use super::scope::Scope;
-use super::{artifact_use, artifacts, audit, pools, writes};
+use super::{artifact_use, artifacts, audit, pools, secrets, writes};
 use crate::encoding::{policy_of, shape_digest, shape_of, to_json};
 use crate::ledger::Ledger;
 use crate::rows::Seat;
@@ -61,8 +61,8 @@ fn absorb(scope: &Scope<'_>, jobs: &[NewJob]) -> Result<Checked<Vec<Absorbed>>, 
             },
             None => None,
         };
-        if let (Some((hash, job_id)), Some((key, own_hash))) = (known, &job.idempotency) {
-            if hash != *own_hash {
+        if let (Some((hash, job_id)), Some((key, _))) = (known, &job.idempotency) {
+            if !job.has_hash(&hash) {
                 return Ok(Err(SubmitError::KeyConflict { index, job_id }));
             }
             keys.insert((&job.spec.owner, key), (hash, job_id));
@@ -146,6 +146,7 @@ fn insert(
         let outstanding = Outstanding { run_at: spec.run_at, artifact_missing: !missing.is_empty() };
         ledger.create(Job::create(job.id, policy_of(spec), outstanding, scope.now()), seat, &by.name);
         insert_job(scope, job, seat)?;
+        secrets::keep(scope, job)?;
         for hash in spec.artifacts() {
             artifact_use::note_need(scope, hash, job.id)?;
             artifact_use::note_use(scope, hash)?;

@@ -14,6 +14,7 @@ pub(crate) mod life;
 pub(crate) mod logs;
 pub(crate) mod nodes;
 pub(crate) mod reading;
+pub(crate) mod secrets;
 pub(crate) mod services;
 pub(crate) mod submit;
 pub(crate) mod time;
@@ -43,6 +44,8 @@ macro_rules! conformance_suite {
                 retry_by_hand_begins_a_round, retry_names_the_attempt_seen, a_control_of_nothing_is_not_found;
             services: restarts_are_told_and_kept, a_task_has_no_restarts, a_service_is_stopped_in_every_status,
                 a_service_stopped_while_a_drain_evicts_it_is_over;
+            secrets: secrets_are_told_to_an_attempt_about_to_start, secrets_go_with_their_job,
+                a_job_is_known_again_by_an_earlier_key_of_the_server;
             nodes: a_node_registers_and_is_heard, the_newest_session_wins, a_new_boot_proves_the_old_one_gone,
                 two_boots_that_take_turns_are_quarantined, claim_leases_that_run_out_suspend_a_node,
                 claims_of_a_worker_that_is_gone_suspend_no_node,

@@ -104,11 +104,12 @@ pub(crate) fn spec() -> JobSpec {
         labels: BTreeMap::new(),
         origin: None,
         input_path: None,
+        has_secret_env: false,
     }
 }
 
 pub(crate) fn new_job(spec: JobSpec) -> NewJob {
-    NewJob { id: new_job_id(), spec, submitted_by: "ann".to_owned(), idempotency: None }
+    NewJob { id: new_job_id(), spec, submitted_by: "ann".to_owned(), idempotency: None, secrets: None }
 }
 
 pub(crate) fn with_key(spec: JobSpec, key: &str, hash: u8) -> NewJob {

@@ -27,10 +27,11 @@ pub(crate) enum Made {
 pub(crate) struct Ready {
     pub(crate) plan: ExecPlan,
     pub(crate) directory: AttemptDirectory,
-    /// `None`: its executable or its input must be fetched first.
+    /// `None`: its executable, its input or its secrets must be fetched first.
     pub(crate) sidecar: Option<io::Result<Sidecar>>,
     pub(crate) artifact: Option<Hold>,
     pub(crate) input: Option<ArtifactHash>,
+    pub(crate) has_secrets: bool,
 }
 
 /// Makes the directory, answers the launch, reports the acceptance, and puts a sidecar beside that. (The sidecar of
@@ -53,13 +54,21 @@ pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sende
             return Made::Unrunnable(end);
         }
     };
-    let is_here =
-        order.input.is_none() && artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.item));
+    let is_here = !order.has_secrets
+        && order.input.is_none()
+        && artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.item));
     // The sidecar does its part while we talk.
     let sidecar = is_here.then(|| node.sidecars.begin(&directory));
     let _ = answer.send(LaunchAnswer::Accepted);
     node.relay.say(order.attempt.lease_id, Word::Accepted);
-    Made::Attempt(Box::new(Ready { plan, directory, sidecar, artifact, input: order.input }))
+    Made::Attempt(Box::new(Ready {
+        plan,
+        directory,
+        sidecar,
+        artifact,
+        input: order.input,
+        has_secrets: order.has_secrets,
+    }))
 }
 
 enum Refusal {

@@ -108,6 +108,8 @@ pub(crate) struct Keeper {
     artifact: Option<Hold>,
     /// To be staged before it starts.
     input: Option<ArtifactHash>,
+    /// To be fetched before it starts.
+    has_secrets: bool,
 }
 
 /// An attempt directory of an earlier worker.
@@ -145,7 +147,7 @@ pub(crate) async fn launched(
             node.table().forget(lease_id, Rest::Nothing);
         }
         Some(Made::Attempt(ready)) => {
-            let making::Ready { plan, directory, sidecar, artifact, input } = *ready;
+            let making::Ready { plan, directory, sidecar, artifact, input, has_secrets } = *ready;
             let keeper = Keeper {
                 node,
                 attempt,
@@ -157,6 +159,7 @@ pub(crate) async fn launched(
                 child: None,
                 artifact,
                 input,
+                has_secrets,
             };
             keeper.begin(sidecar).await;
         }
@@ -178,6 +181,7 @@ pub(crate) async fn adopted(node: Arc<Node>, found: Found, place: Place) {
         artifact,
         // Staged before its sidecar came to be.
         input: None,
+        has_secrets: false,
     };
     let watched = match keeper.look().await {
         watch::Look::Connected(connection) => keeper.watch(connection).await,

@@ -1,4 +1,4 @@
-//! Fetching the executable and the input, once the acceptance is acknowledged; then the sidecar.
+//! Fetching the executable, the input and the secrets, once the acceptance is acknowledged; then the sidecar.
 
 use std::io;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crate::connection::Connection;
 use crate::facts::launch_fault;
 use crate::inputs::{self, Input};
 use crate::relay::Word;
+use crate::secrets::{self, SecretsError};
 
 impl Keeper {
     /// No sidecar exists yet, so whatever ends this here has surely not started.
@@ -20,6 +21,7 @@ impl Keeper {
         self.accepted().await?;
         self.fetch().await?;
         self.stage_input().await?;
+        self.fetch_secrets().await?;
         let (node, directory) = (Arc::clone(&self.node), self.directory.clone());
         let begun = self.node.blocking(move || node.sidecars.begin(&directory)).await;
         Ok(begun.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into())))
@@ -68,6 +70,30 @@ impl Keeper {
         let cache = Arc::clone(&self.node.artifacts);
         let staged = self.while_wanted(inputs::stage(&cache, &input)).await?;
         staged.map_err(|error| self.not_fetched("the input", &error))
+    }
+
+    /// Last, so that they lie in the directory for as short as can be.
+    async fn fetch_secrets(&mut self) -> Result<(), AttemptEnd> {
+        if !self.has_secrets {
+            return Ok(());
+        }
+        let patience = Duration::from_millis(self.plan.times.lease_ms);
+        let (door, lease_id) = (Arc::clone(&self.node.door), self.attempt.lease_id);
+        let fetched = self.while_wanted(secrets::fetch(&*door, lease_id, patience)).await?;
+        let directory = self.directory.clone();
+        let kept = match fetched {
+            Ok(secrets) => {
+                let add = move || directory.add_secrets(secrets).map_err(SecretsError::Disk);
+                self.node.blocking(add).await.ok_or_else(abandoned)?
+            }
+            Err(error) => Err(error),
+        };
+        // Whatever it is, it is not the job's fault.
+        kept.map_err(|error| {
+            let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
+            let message = format!("{error}{}", source.unwrap_or_default());
+            launch_fault(Exit::LaunchFault, message, self.node.clock.now())
+        })
     }
 
     /// Renews the lease while something goes on, and drops that when the attempt is not wanted any more.

@@ -6,10 +6,12 @@
 
 mod artifacts;
 mod delivery;
+mod desk;
 mod inputs;
 mod launching;
 mod outputs;
 mod restarts;
+mod secrets;
 mod services;
 mod standing;
 mod stopping;
