@@ -19,6 +19,8 @@ pub enum Datastore {
 pub struct YardPlan {
     pub(crate) datastore: Datastore,
     pub(crate) small_disks: Vec<(&'static str, &'static str)>,
+    /// What the roles have instead of the machine's `/tmp`.
+    pub(crate) other_tmp: Option<&'static str>,
     claim_lease_seconds: u32,
     lease_seconds: u32,
     heartbeat_seconds: u32,
@@ -34,6 +36,7 @@ impl YardPlan {
         Self {
             datastore,
             small_disks: Vec::new(),
+            other_tmp: None,
             claim_lease_seconds: 2,
             lease_seconds: 6,
             heartbeat_seconds: 2,
@@ -71,6 +74,13 @@ impl YardPlan {
         };
         self.small_disks.push((folder, options));
         self
+    }
+
+    /// What the roles and their tasks see as `/tmp` is a tmpfs with these mount options; the yard lies in `/var/tmp`.
+    /// Needs root.
+    #[must_use]
+    pub fn other_tmp(self, options: &'static str) -> Self {
+        Self { other_tmp: Some(options), ..self }
     }
 
     /// One more line of the worker's settings.

@@ -73,6 +73,7 @@ pub struct Yard {
     disks: Vec<SmallDisk>,
     /// Where a service manager would put the worker.
     unit: Option<Unit>,
+    other_tmp: Option<&'static str>,
     /// The admin token's secret; on SQLite it lies in the data directory.
     secret: Option<String>,
 }
@@ -89,7 +90,11 @@ impl Yard {
     }
 
     pub(crate) async fn raise(plan: YardPlan) -> Self {
-        let dir = TempDir::with_prefix("yard-").expect("a temporary folder");
+        let dir = match plan.other_tmp {
+            Some(_) => TempDir::with_prefix_in("yard-", "/var/tmp"),
+            None => TempDir::with_prefix("yard-"),
+        };
+        let dir = dir.expect("a temporary folder");
         // Task processes have users of their own, and pass through here.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).expect("its mode");
         let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
@@ -104,6 +109,7 @@ impl Yard {
             database: (plan.datastore == Datastore::Postgres).then(Database::start),
             disks: disks.collect(),
             unit: None,
+            other_tmp: plan.other_tmp,
             secret: None,
             dir,
         };
@@ -222,9 +228,15 @@ impl Yard {
     /// How a role is started.
     #[must_use]
     pub fn role_command(&self, role: Role) -> Command {
-        let mut command = match &self.unit {
+        let mut command = match (&self.unit, self.other_tmp) {
+            (_, Some(options)) => {
+                let mut unshare = Command::new("unshare");
+                let mount = format!("mount -t tmpfs -o {options} tmpfs /tmp && exec \"$0\" \"$@\"");
+                unshare.args(["--mount", "/bin/sh", "-c", &mount]).arg(bin("jobyard"));
+                unshare
+            }
             // As a service manager does: into the unit's group, then the program.
-            Some(unit) if role == Role::Worker => {
+            (Some(unit), None) if role == Role::Worker => {
                 let mut shell = Command::new("/bin/sh");
                 shell.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]).arg(unit.path());
                 shell.arg(bin("jobyard"));

@@ -1,5 +1,8 @@
 //! Workers that freeze, or die at bad moments.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use jobyard_client::json::{JobSubmit, Seconds};
 use jobyard_client::{EndedBy, Outcome, Status};
 use jobyard_system_tests::{
@@ -35,6 +38,51 @@ async fn a_worker_dies_between_accepting_and_starting() {
     assert_eq!(job.status, Status::Success, "{:?}", job.result);
     assert_eq!((job.retry_count, job.platform_failures), (0, 0), "nobody pays");
     assert_eq!(notebook.starts(id), [2]);
+}
+
+/// Bytes of all files in a folder.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
+}
+
+/// Killed while a large input comes in. The next one knows that it was never whole, and nothing of it is left over.
+#[tokio::test]
+async fn a_worker_dies_while_it_stages_a_large_input() {
+    const BYTES: u64 = 128 << 20;
+    let mut yard = YardPlan::on(Datastore::Postgres).claim_lease_seconds(20).raise().await;
+    let client = yard.client();
+    let input = yard.dir().join("input");
+    std::fs::create_dir(&input).expect("writable");
+    let file = std::fs::File::create(input.join("large")).expect("writable");
+    file.set_len(BYTES).expect("room");
+    let pushed = client.artifacts().push_folder(&input, Arc::new(|_| ())).await.expect("pushed");
+    let id = submit(
+        &client,
+        JobSubmit {
+            command: ["sh", "-c", "[ $(wc -c < $JOBYARD_INPUT/large) = 134217728 ]"]
+                .map(str::to_owned)
+                .to_vec(),
+            input_path: Some(format!("sha256:{}", pushed.hash)),
+            ..JobSubmit::default()
+        },
+    )
+    .await;
+    let cache = yard.dir().join("task/artifacts");
+    eventually("a part of it came in", async || (bytes_in(&cache) > 1 << 20).then_some(())).await;
+    yard.freeze(Role::Server);
+    yard.kill(Role::Worker);
+    let part = bytes_in(&cache);
+    assert!(part < BYTES, "all of it is here already");
+    yard.start(Role::Worker).await;
+    yard.wake(Role::Server);
+    let first = until_over(&client, id, 1).await;
+    assert_eq!(first.outcome, Some(Outcome::NotStarted), "{}", first.message);
+    let job = ended(&client, id).await;
+    assert_eq!(job.status, Status::Success, "{:?}", job.result);
+    assert_eq!((job.retry_count, job.platform_failures), (0, 0), "nobody pays");
+    let whole = bytes_in(&cache);
+    assert!((BYTES..BYTES + part).contains(&whole), "{whole} bytes in the cache, {part} of the first try");
 }
 
 /// A worker freezes for longer than the lease. Its attempts are lost and placed on the other node; when it wakes, the
