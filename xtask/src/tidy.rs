@@ -22,7 +22,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("client", &["model", "api", "tree"]),
     ("cli", &["model", "api", "client", "informer", "runtime", "server", "store", "worker"]),
     ("test-postgres", &[]),
-    ("system-tests", &["client", "test-postgres"]),
+    ("test-s3", &[]),
+    ("system-tests", &["client", "test-postgres", "test-s3"]),
 ];
 
 /// Pure rooms: no async, no I/O, no clock, no randomness.

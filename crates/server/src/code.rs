@@ -57,6 +57,7 @@ codes! {
     OutcomeUnknown "outcome_unknown" 503 "The connection to the datastore broke while it was saving: the change may have been made. Calls with an idempotency key can be repeated without harm.",
     DatastoreFull "datastore_full" 503 "The datastore has no room. Nothing was accepted.",
     WrongSchema "wrong_schema" 503 "The datastore's schema doesn't fit the server's version: an operator has to run `jobyard migrate`, or upgrade.",
+    ArtifactStoreUnavailable "artifact_store_unavailable" 503 "The artifact store can't be reached, or refuses the server: artifacts, and logs beyond their newest lines, can't be had. Nothing was changed; try again. Jobs are taken all the same.",
     ArtifactStoreFull "artifact_store_full" 503 "The artifact store has no room. Nothing was stored.",
     NotReady "not_ready" 503 "The server lives and can't serve (yet): from `/readyz`, and from every path while it waits for its datastore.",
 }

@@ -16,7 +16,7 @@ use jobyard_store::StoreError;
 use jobyard_tree::ManifestError;
 use thiserror::Error;
 
-use crate::artifact_store::PutError;
+use crate::artifact_store::{ArtifactStoreError, PutError};
 use crate::code::Code;
 use crate::secrets::SealError;
 use crate::trees::KeepTreeError;
@@ -74,7 +74,7 @@ pub(crate) enum ApiError {
     ArtifactStore {
         doing: &'static str,
         #[source]
-        source: io::Error,
+        source: ArtifactStoreError,
     },
 }
 
@@ -164,7 +164,8 @@ impl From<ApiError> for Answer {
             ApiError::Upload(error) => upload(&error),
             ApiError::Tree(error) => tree(&error),
             ApiError::Store(error) => store(&error),
-            ApiError::Seal(_) | ApiError::ArtifactStore { .. } => internal(&error),
+            ApiError::Seal(_) => internal(&error),
+            ApiError::ArtifactStore { ref source, .. } => artifact_store(source, &error),
         }
     }
 }
@@ -245,12 +246,29 @@ fn upload(error: &PutError) -> Answer {
             answer(Code::BodyTooSlow, BODY_TOO_SLOW)
         }
         PutError::BrokeOff(_) => answer(Code::BodyBrokeOff, "the upload broke off; nothing was stored"),
-        PutError::Full(_) => {
+        PutError::Store(source) => artifact_store(source, error),
+    }
+}
+
+/// `error` also says what was being done.
+fn artifact_store(source: &ArtifactStoreError, error: &(dyn StdError + 'static)) -> Answer {
+    match source {
+        ArtifactStoreError::Full(_) => {
             tracing::error!(error = chain(error), "the artifact store is full");
             let detail = "the artifact store is full; nothing was stored";
             answer(Code::ArtifactStoreFull, detail).retry_after(30)
         }
-        PutError::Store(_) => internal(error),
+        ArtifactStoreError::Away(_) => {
+            tracing::warn!(error = chain(error), "a call failed for the artifact store's sake");
+            let detail = "the artifact store can't be reached; nothing was changed, try again";
+            answer(Code::ArtifactStoreUnavailable, detail).retry_after(5)
+        }
+        ArtifactStoreError::Refused(_) => {
+            tracing::error!(error = chain(error), "a call failed for the artifact store's sake");
+            let detail = "the artifact store refuses this server: an operator has to act, and finds what to do in its log; nothing was changed";
+            answer(Code::ArtifactStoreUnavailable, detail).retry_after(30)
+        }
+        ArtifactStoreError::Failed(_) => internal(error),
     }
 }
 

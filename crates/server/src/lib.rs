@@ -25,6 +25,7 @@ mod logs;
 pub mod metrics;
 mod operations;
 pub mod report;
+pub mod s3;
 mod secrets;
 mod serve;
 mod server;
@@ -32,7 +33,7 @@ pub mod settings;
 mod sweep;
 mod trees;
 
-pub use artifact_store::{ArtifactStore, DirectoryStore, LogDay};
+pub use artifact_store::{ArtifactStore, BucketStore, DirectoryStore, LogDay};
 pub use authentication::token_hash;
 pub use front::Front;
 pub use http::openapi;

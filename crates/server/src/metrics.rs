@@ -26,6 +26,7 @@ pub struct Metrics {
     pub(crate) jobs_submitted: Counter,
     pub(crate) streams_open: Gauge,
     pub(crate) calls_in_hand: Family<DoorName, Gauge>,
+    pub(crate) artifact_store_usable: Gauge,
 }
 
 /// The metrics of the informer's loops, which it feeds. Clones are the same metrics.
@@ -107,6 +108,9 @@ impl Metrics {
         registry.register_with_unit("http_call", seconds_help, Unit::Seconds, Family::clone(&call_seconds));
         registry.register("jobs_submitted", "Jobs accepted by this process", Counter::clone(&submitted));
         registry.register("streams_open", "Event streams and followed logs", Gauge::clone(&streams));
+        let usable = Gauge::default();
+        let usable_help = "1, or 0 while the artifact store is away or refuses";
+        registry.register("artifact_store_usable", usable_help, Gauge::clone(&usable));
         registry.register("calls_in_hand", "Calls behind each door", Family::clone(&in_hand));
         Self {
             page: MetricsPage { registry: Arc::new(registry) },
@@ -115,6 +119,7 @@ impl Metrics {
             jobs_submitted: submitted,
             streams_open: streams,
             calls_in_hand: in_hand,
+            artifact_store_usable: usable,
         }
     }
 

@@ -3,7 +3,6 @@
 //! Invariant: **bytes that were written after their artifact was given up are never removed**: they belong to a new
 //! upload. Any number of servers may sweep the same artifact store.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use jobyard_store::{LeftoverArtifact, Store, StoreError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::artifact_store::ArtifactStore;
+use crate::artifact_store::{ArtifactStore, ArtifactStoreError};
 
 const PERIOD: Duration = Duration::from_secs(60);
 const BATCH: u32 = 500;
@@ -25,7 +24,7 @@ enum SweepError {
     #[error("the datastore failed")]
     Store(#[from] StoreError),
     #[error("the artifact store failed")]
-    Artifacts(#[from] io::Error),
+    Artifacts(#[from] ArtifactStoreError),
 }
 
 /// Sweeps once a minute until `shutdown`.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use jobyard_test_s3::S3Server;
+
 use crate::yard::{Role, Yard};
 
 /// Where the truth lies.
@@ -27,6 +29,7 @@ pub struct YardPlan {
     in_pairs: bool,
     worker: String,
     tables: String,
+    artifact_url: Option<&'static str>,
 }
 
 impl YardPlan {
@@ -43,6 +46,7 @@ impl YardPlan {
             in_pairs: false,
             worker: String::new(),
             tables: String::new(),
+            artifact_url: None,
         }
     }
 
@@ -104,6 +108,12 @@ impl YardPlan {
         self
     }
 
+    /// Artifacts and log segments lie in this bucket instead of a directory.
+    #[must_use]
+    pub fn artifacts_in(self, url: &'static str, s3: &S3Server) -> Self {
+        Self { artifact_url: Some(url), ..self.table(&s3.settings()) }
+    }
+
     /// Makes and starts it.
     pub async fn raise(self) -> Yard {
         Yard::raise(self).await
@@ -135,13 +145,17 @@ impl YardPlan {
         // `up` makes a key of its own.
         let secret_key =
             database.map_or(String::new(), |_| format!("secret_key_file = \"{dir}/secret.key\"\n"));
+        let artifacts = match self.artifact_url {
+            Some(url) => format!("artifact_url = \"{url}\""),
+            None => format!("artifact_dir = \"{dir}/artifacts\""),
+        };
         let Self { claim_lease_seconds, lease_seconds, heartbeat_seconds, worker, tables, .. } = self;
         format!(
             "{datastore}\
              [leases]\nclaim_lease_seconds = {claim_lease_seconds}\nlease_seconds = {lease_seconds}\n\
              heartbeat_seconds = {heartbeat_seconds}\n\
              [server]\nlisten = \"127.0.0.1:{port}\"\nreport_socket = \"{dir}/{own}doors/report.sock\"\n\
-             artifact_dir = \"{dir}/artifacts\"\n{secret_key}\
+             {artifacts}\n{secret_key}\
              [worker]\nname = \"{own}node\"\ndata_dir = \"{dir}/{own}worker\"\nstate_dir = \"{dir}/{own}state\"\n\
              task_dir = \"{dir}/{own}task\"\ndoor_socket = \"{dir}/{own}doors/worker.sock\"\n\
              report_sockets = [\"{dir}/doors/report.sock\"{other_report}]\ncpu = 8.0\nmemory_bytes = 8589934592\n{worker}{tables}"

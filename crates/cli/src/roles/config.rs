@@ -10,10 +10,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use jobyard_informer::Webhook;
-use jobyard_model::LeaseSettings;
+use jobyard_model::{InvalidS3Url, LeaseSettings};
 use jobyard_server::SecretKeys;
+use jobyard_server::s3::S3SettingsError;
 use serde::Deserialize;
 use thiserror::Error;
+
+use super::artifacts::S3Config;
 
 /// Flags and variables that every role takes.
 #[derive(Debug, Clone, Args)]
@@ -33,6 +36,9 @@ pub(crate) struct RoleArguments {
     /// Where the server keeps artifacts and log segments
     #[arg(long, value_name = "DIR", env = "JOBYARD_ARTIFACT_DIR")]
     pub(crate) artifact_dir: Option<PathBuf>,
+    /// The bucket and prefix for them instead, such as s3://bucket/prefix
+    #[arg(long, value_name = "URL", env = "JOBYARD_ARTIFACT_URL")]
+    pub(crate) artifact_url: Option<String>,
     /// Keys that jobs' secrets are kept with; every server of an installation needs the same file
     #[arg(long, value_name = "FILE", env = "JOBYARD_SECRET_KEY_FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
@@ -61,6 +67,7 @@ pub(crate) struct Config {
     pub(crate) worker: WorkerConfig,
     pub(crate) metrics: MetricsConfig,
     pub(crate) webhook: WebhookConfig,
+    pub(crate) s3: S3Config,
 }
 
 /// Who is told of jobs that failed for good.
@@ -111,6 +118,8 @@ pub(crate) struct ServerConfig {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) report_socket: Option<PathBuf>,
     pub(crate) artifact_dir: Option<PathBuf>,
+    /// `s3://…`; instead of `artifact_dir`.
+    pub(crate) artifact_url: Option<String>,
     /// Whether `file://` executables are accepted.
     pub(crate) allow_file_urls: bool,
     /// For how many days before today logs are kept.
@@ -189,6 +198,18 @@ pub(crate) enum ConfigError {
         #[source]
         source: jobyard_server::SecretKeyError,
     },
+    #[error(
+        "server.artifact_dir and server.artifact_url are both set: artifacts lie in one place, so take one out"
+    )]
+    TwoArtifactStores,
+    #[error("server.artifact_url {url} is not a place in S3: {why}")]
+    ArtifactUrl { url: String, why: InvalidS3Url },
+    #[error(
+        "s3.access_key_id and s3.secret_access_key_file go together: set both, or none to use the environment's"
+    )]
+    HalfS3Key,
+    #[error(transparent)]
+    S3(S3SettingsError),
     #[error("the webhook can't be used")]
     Webhook(#[from] jobyard_informer::WebhookError),
     #[error("leases.{setting} must be {rule}")]
@@ -204,6 +225,7 @@ impl RoleArguments {
         config.server.listen = over.listen.or(config.server.listen);
         config.server.artifact_dir = over.artifact_dir.or(config.server.artifact_dir);
         config.server.secret_key_file = over.secret_key_file.or(config.server.secret_key_file);
+        config.server.artifact_url = over.artifact_url.or(config.server.artifact_url);
         if let Some(socket) = over.report_socket {
             config.worker.report_sockets = vec![socket.clone()];
             config.server.report_socket = Some(socket);
@@ -263,7 +285,7 @@ pub(crate) fn secret_keys(path: &Path) -> Result<SecretKeys, ConfigError> {
 }
 
 /// A file with a key, unless everybody may read it.
-fn read_key(setting: &'static str, path: &Path) -> Result<Vec<u8>, ConfigError> {
+pub(crate) fn read_key(setting: &'static str, path: &Path) -> Result<Vec<u8>, ConfigError> {
     let unreadable = |source| ConfigError::Key { setting, path: path.to_owned(), source };
     let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
     if mode & 0o004 != 0 {

@@ -3,6 +3,7 @@
 //! Owns settings, signals and the order of starting and stopping. Every role ends with exit 0 on SIGTERM or SIGINT,
 //! after it has finished or handed over what it had in hand.
 
+mod artifacts;
 mod clock;
 pub(crate) mod config;
 pub(crate) mod datastore;

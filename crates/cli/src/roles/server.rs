@@ -2,13 +2,10 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::sync::Arc;
 
 use jobyard_api::grpc::{bind_door, serve_report_door};
 use jobyard_api::submit::FileUrls;
-use jobyard_model::Clock as _;
-use jobyard_server::artifact_store::{ArtifactStore, DirectoryStore};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
 use jobyard_server::{
     ConnectionSettings, Front, Metrics, Server, ServerParts, ServerSettings, drop_old_logs, serve_http,
@@ -22,18 +19,17 @@ use tokio_util::task::TaskTracker;
 use super::clock::SystemClock;
 use super::config::{Config, RoleArguments, needed};
 use super::shutdown::EndSignals;
-use super::{RoleError, datastore};
+use super::{RoleError, artifacts, datastore};
 
 pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let config = arguments.load()?;
     let signals =
         EndSignals::catch().map_err(|source| RoleError::Process { doing: "catch signals", source })?;
     let address = config.server.listen.unwrap_or(DEFAULT_LISTEN);
-    let artifact_dir = needed(config.server.artifact_dir.clone(), "server.artifact_dir", "--artifact-dir")?;
     let report_socket =
         needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
     let secret_keys = config.server.secret_keys()?;
-    let artifacts = open_artifacts(&artifact_dir)?;
+    let artifacts = artifacts::open(&config)?;
     let listener = listen(address, "--listen").await?;
     let shutdown = CancellationToken::new();
     signals.cancel_on_first(shutdown.clone());
@@ -96,15 +92,6 @@ pub(super) fn connections(config: &Config) -> ConnectionSettings {
         );
     }
     ConnectionSettings { at_once, ..usual }
-}
-
-pub(super) fn open_artifacts(dir: &Path) -> Result<Arc<dyn ArtifactStore>, RoleError> {
-    let store = DirectoryStore::open(dir, SystemClock.now()).map_err(|source| RoleError::Path {
-        doing: "open the artifact store in",
-        path: dir.to_owned(),
-        source,
-    })?;
-    Ok(Arc::new(store))
 }
 
 /// What the file says of the HTTP side.

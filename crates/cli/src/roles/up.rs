@@ -31,7 +31,7 @@ use super::clock::SystemClock;
 use super::config::{Config, RoleArguments, secret_keys};
 use super::metrics::feed_loops;
 use super::shutdown::{EndSignal, EndSignals};
-use super::{RoleError, informer, server, worker};
+use super::{RoleError, artifacts, informer, server, worker};
 use crate::data_dir::default_data_dir;
 
 /// How long a second Ctrl-C is waited for while attempts run on.
@@ -104,7 +104,7 @@ impl Yard {
         };
         let store: Arc<dyn Store> = SqliteStore::open(&data_dir.join("jobyard.db"), options)?;
         ensure_admin_token(store.as_ref(), data_dir).await?;
-        let artifacts = server::open_artifacts(&data_dir.join("artifacts"))?;
+        let artifacts = artifacts::open_or_in(config, &data_dir.join("artifacts"))?;
         let shutdown = CancellationToken::new();
         let (informer_tracker, servers) = (TaskTracker::new(), TaskTracker::new());
 

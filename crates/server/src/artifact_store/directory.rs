@@ -17,7 +17,7 @@ use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio_util::io::ReaderStream;
 
-use super::{ArtifactStore, ByteStream, LogDay, PutError};
+use super::{ArtifactStore, ByteStream, LogDay, PutError, Stored, check_segment_name};
 
 /// Unfinished files older than this were left by a process that died.
 const LEFTOVER_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -80,15 +80,8 @@ impl DirectoryStore {
     }
 
     fn segment_path(&self, name: &str) -> io::Result<PathBuf> {
-        let plain = |part: &str| {
-            !part.is_empty()
-                && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-        };
-        if name.split('/').all(plain) {
-            Ok(self.root.join("segments").join(name))
-        } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a log segment"))
-        }
+        check_segment_name(name)?;
+        Ok(self.root.join("segments").join(name))
     }
 
     async fn incoming(&self) -> io::Result<Incoming> {
@@ -123,10 +116,7 @@ async fn sync_directory(directory: &Path) -> io::Result<()> {
 }
 
 fn store_fault(error: io::Error) -> PutError {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => PutError::Full(error),
-        _ => PutError::Store(error),
-    }
+    PutError::Store(error.into())
 }
 
 #[async_trait]
@@ -152,26 +142,26 @@ impl ArtifactStore for DirectoryStore {
         Ok(size_bytes)
     }
 
-    async fn size(&self, hash: ArtifactHash) -> io::Result<Option<u64>> {
+    async fn size(&self, hash: ArtifactHash) -> Stored<Option<u64>> {
         match fs::metadata(self.path_of(hash)).await {
             Ok(metadata) => Ok(Some(metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
-    async fn read(&self, hash: ArtifactHash, range: Range<u64>) -> io::Result<Option<ByteStream>> {
+    async fn read(&self, hash: ArtifactHash, range: Range<u64>) -> Stored<Option<ByteStream>> {
         let mut file = match File::open(self.path_of(hash)).await {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         file.seek(io::SeekFrom::Start(range.start)).await?;
         let part = file.take(range.end.saturating_sub(range.start));
         Ok(Some(ReaderStream::with_capacity(part, READ_BYTES).boxed()))
     }
 
-    async fn remove(&self, hash: ArtifactHash, written_before: Timestamp) -> io::Result<bool> {
+    async fn remove(&self, hash: ArtifactHash, written_before: Timestamp) -> Stored<bool> {
         let path = self.path_of(hash);
         let aside = self.root.join("incoming").join(format!("{:032x}", rand::random::<u128>()));
         // Out of the way first: an upload that ends in this moment gives the name to its own bytes.
@@ -189,25 +179,25 @@ impl ArtifactStore for DirectoryStore {
         Ok(false)
     }
 
-    async fn put_segment(&self, name: &str, bytes: Bytes) -> io::Result<()> {
+    async fn put_segment(&self, name: &str, bytes: Bytes) -> Stored<()> {
         let path = self.segment_path(name)?;
         let mut incoming = self.incoming().await?;
         incoming.file.write_all(&bytes).await?;
-        incoming.keep_as(&path).await
+        Ok(incoming.keep_as(&path).await?)
     }
 
-    async fn remove_segment(&self, name: &str) -> io::Result<()> {
+    async fn remove_segment(&self, name: &str) -> Stored<()> {
         match fs::remove_file(self.segment_path(name)?).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
+            done => Ok(done?),
         }
     }
 
-    async fn read_segment(&self, name: &str, offset: u64, length: u64) -> io::Result<Option<Bytes>> {
+    async fn read_segment(&self, name: &str, offset: u64, length: u64) -> Stored<Option<Bytes>> {
         let mut file = match File::open(self.segment_path(name)?).await {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         file.seek(io::SeekFrom::Start(offset)).await?;
         let mut part = file.take(length);
@@ -216,11 +206,11 @@ impl ArtifactStore for DirectoryStore {
         Ok(Some(bytes.freeze()))
     }
 
-    async fn segment_days(&self) -> io::Result<Vec<LogDay>> {
+    async fn segment_days(&self) -> Stored<Vec<LogDay>> {
         let mut entries = match fs::read_dir(self.root.join("segments/logs")).await {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         let mut days = Vec::new();
         while let Some(entry) = entries.next_entry().await? {
@@ -230,36 +220,46 @@ impl ArtifactStore for DirectoryStore {
         Ok(days)
     }
 
-    async fn drop_segments(&self, day: LogDay) -> io::Result<()> {
+    async fn drop_segments(&self, day: LogDay) -> Stored<()> {
         match fs::remove_dir_all(self.root.join(format!("segments/logs/{}", day.0))).await {
             // Another server was faster.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
+            done => Ok(done?),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::TryStreamExt;
-    use futures_util::stream;
-
     use super::*;
+    use crate::artifact_store::conformance::{self, World};
 
-    async fn store() -> (tempfile::TempDir, DirectoryStore) {
-        let directory = tempfile::tempdir().unwrap();
-        let store = DirectoryStore::open(directory.path(), Timestamp(0)).unwrap();
-        (directory, store)
+    struct Directory {
+        folder: tempfile::TempDir,
+        store: DirectoryStore,
     }
 
-    fn hash_of(bytes: &[u8]) -> ArtifactHash {
-        ArtifactHash(Sha256::digest(bytes).into())
+    impl Directory {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let store = DirectoryStore::open(folder.path(), Timestamp(0)).unwrap();
+            Self { folder, store }
+        }
     }
 
-    fn pieces(pieces: &[&'static [u8]]) -> ByteStream {
-        let pieces: Vec<io::Result<Bytes>> =
-            pieces.iter().map(|piece| Ok(Bytes::from_static(piece))).collect();
-        stream::iter(pieces).boxed()
+    impl World for Directory {
+        fn store(&self) -> &dyn ArtifactStore {
+            &self.store
+        }
+
+        fn names(&self) -> Vec<String> {
+            let name = |path: PathBuf| path.strip_prefix(self.folder.path()).unwrap().display().to_string();
+            files(self.folder.path()).into_iter().map(name).collect()
+        }
+
+        fn unfinished(&self) -> usize {
+            files(&self.folder.path().join("incoming")).len()
+        }
     }
 
     /// Every file under the store's directory.
@@ -272,71 +272,15 @@ mod tests {
         found
     }
 
-    #[tokio::test]
-    async fn what_was_put_is_read_back_whole_and_in_parts() {
-        let (directory, store) = store().await;
-        let hash = hash_of(b"hello world");
-        assert_eq!(store.put(hash, pieces(&[b"hello ", b"world"]), 11).await.unwrap(), 11);
-        assert_eq!(store.put(hash, pieces(&[b"hello world"]), 11).await.unwrap(), 11);
-        assert_eq!(store.size(hash).await.unwrap(), Some(11));
-        for (range, expected) in [(0..11, "hello world"), (6..11, "world"), (0..0, "")] {
-            let read: Vec<Bytes> =
-                store.read(hash, range).await.unwrap().unwrap().try_collect().await.unwrap();
-            assert_eq!(read.concat(), expected.as_bytes());
-        }
-        assert_eq!(files(directory.path()).len(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_mismatch_a_break_off_and_too_many_bytes_leave_nothing() {
-        let (directory, store) = store().await;
-        let hash = hash_of(b"hello");
-        let broken = stream::iter([Ok(Bytes::from_static(b"hel")), Err(io::Error::other("gone"))]).boxed();
-        assert!(matches!(store.put(hash, pieces(&[b"hullo"]), 9).await, Err(PutError::Mismatch { .. })));
-        assert!(matches!(store.put(hash, broken, 9).await, Err(PutError::BrokeOff(_))));
-        assert!(matches!(
-            store.put(hash, pieces(&[b"hello"]), 4).await,
-            Err(PutError::TooLarge { most_bytes: 4 })
-        ));
-        assert_eq!(store.size(hash).await.unwrap(), None);
-        assert_eq!(files(directory.path()), Vec::<PathBuf>::new());
-    }
-
-    #[tokio::test]
-    async fn an_upload_that_is_dropped_half_way_leaves_nothing() {
-        let (directory, store) = store().await;
-        let (send, receive) = tokio::sync::mpsc::channel(1);
-        let body = tokio_stream::wrappers::ReceiverStream::new(receive).boxed();
-        let upload = tokio::spawn(async move { store.put(hash_of(b"hello"), body, 9).await });
-        send.send(Ok(Bytes::from_static(b"hel"))).await.unwrap();
-        // The second send is taken only after the first piece was written.
-        send.send(Ok(Bytes::from_static(b"l"))).await.unwrap();
-        assert_eq!(files(directory.path()).len(), 1);
-        upload.abort();
-        assert!(upload.await.unwrap_err().is_cancelled());
-        assert_eq!(files(directory.path()), Vec::<PathBuf>::new());
-    }
+    conformance::cases!(Directory::new());
 
     #[tokio::test]
     async fn only_old_leftovers_are_removed_at_the_start() {
-        let (directory, _) = store().await;
-        std::fs::write(directory.path().join("incoming/left"), b"x").unwrap();
-        DirectoryStore::open(directory.path(), Timestamp(0)).unwrap();
-        assert_eq!(files(directory.path()).len(), 1);
-        DirectoryStore::open(directory.path(), Timestamp(i64::MAX / 4)).unwrap();
-        assert_eq!(files(directory.path()), Vec::<PathBuf>::new());
-    }
-
-    #[tokio::test]
-    async fn segments_are_read_in_parts_and_their_names_stay_inside() {
-        let (_directory, store) = store().await;
-        store.put_segment("2026-05-01/ab-1", Bytes::from_static(b"0123456789")).await.unwrap();
-        assert_eq!(store.read_segment("2026-05-01/ab-1", 3, 4).await.unwrap().unwrap(), "3456");
-        assert_eq!(store.read_segment("2026-05-01/ab-1", 8, 100).await.unwrap().unwrap(), "89");
-        assert_eq!(store.read_segment("2026-05-01/none", 0, 1).await.unwrap(), None);
-        for name in ["../x", "/etc/passwd", "a//b", "", "a/../b", "A"] {
-            assert!(store.put_segment(name, Bytes::new()).await.is_err(), "{name}");
-            assert!(store.read_segment(name, 0, 1).await.is_err(), "{name}");
-        }
+        let Directory { folder, .. } = Directory::new();
+        std::fs::write(folder.path().join("incoming/left"), b"x").unwrap();
+        DirectoryStore::open(folder.path(), Timestamp(0)).unwrap();
+        assert_eq!(files(folder.path()).len(), 1);
+        DirectoryStore::open(folder.path(), Timestamp(i64::MAX / 4)).unwrap();
+        assert_eq!(files(folder.path()), Vec::<PathBuf>::new());
     }
 }

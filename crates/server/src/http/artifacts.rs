@@ -17,7 +17,7 @@ use jobyard_api::strict::{self, FaultCode, Faults, Pointer};
 use jobyard_model::{ArtifactHash, Role};
 
 use super::path_id;
-use crate::artifact_store::ByteStream;
+use crate::artifact_store::{ArtifactStoreError, ByteStream};
 use crate::authentication::Caller;
 use crate::body::{self, BodyLimit, announced_bytes};
 use crate::error::ApiError;
@@ -213,7 +213,7 @@ const ACCEPT_RANGES: (header::HeaderName, HeaderValue) =
     (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
 const MISSING: ApiError = ApiError::NotFound { what: "artifact; push it first" };
 
-fn unreadable(source: io::Error) -> ApiError {
+fn unreadable(source: ArtifactStoreError) -> ApiError {
     ApiError::ArtifactStore { doing: "reading an artifact", source }
 }
 

@@ -24,7 +24,7 @@ pub(crate) async fn healthz() -> &'static str {
 #[utoipa::path(
     get, path = "/readyz", tag = "health", security(()),
     responses(
-        (status = 200, description = "It can serve", body = String, content_type = "text/plain"),
+        (status = 200, description = "It can serve; a second line says what is wrong with the artifact store, if something is", body = String, content_type = "text/plain"),
         (status = 503, description = "It can't", body = Problem)
     )
 )]
@@ -36,7 +36,16 @@ pub(crate) async fn readyz(State(server): State<Server>) -> Result<Response, Api
         return Err(ApiError::NotReady { why: "the datastore was full a moment ago" });
     }
     server.store().event_head().await?;
-    Ok("ready\n".into_response())
+    // Jobs are taken and run without it, so it takes no server out of service.
+    Ok(match server.artifacts().trouble() {
+        None => "ready\n".into_response(),
+        Some(why) => format!("ready\nthe artifact store can't be used: {}\n", one_line(&why)).into_response(),
+    })
+}
+
+/// What another server said, made fit for a line of ours.
+fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(1_000).collect()
 }
 
 /// The process's metrics, in Prometheus' format.
@@ -46,6 +55,8 @@ pub(crate) async fn readyz(State(server): State<Server>) -> Result<Response, Api
 )]
 pub(crate) async fn metrics(State(server): State<Server>, caller: Caller) -> Result<Response, ApiError> {
     caller.require(Role::Viewer)?;
+    let is_usable = server.artifacts().trouble().is_none();
+    server.metrics().artifact_store_usable.set(i64::from(is_usable));
     Ok(show(server.metrics().page()))
 }
 

@@ -11,7 +11,7 @@ use jobyard_store::{LogBody, LogChunk, LogStream, StoreError, WakeTopic};
 use tokio::sync::watch;
 
 use super::tail;
-use crate::artifact_store::LogDay;
+use crate::artifact_store::{ArtifactStoreError, LogDay};
 use crate::doors::Pass;
 use crate::error::{ApiError, chain};
 use crate::events::Open;
@@ -224,7 +224,10 @@ pub(super) async fn bytes_of(
     end: u64,
 ) -> Result<Bytes, ApiError> {
     let broken = |source| ApiError::ArtifactStore { doing: "reading a log segment", source };
-    let short = || broken(io::Error::new(io::ErrorKind::UnexpectedEof, "a log segment is missing or short"));
+    let short = || {
+        let missing = io::Error::new(io::ErrorKind::UnexpectedEof, "a log segment is missing or short");
+        broken(ArtifactStoreError::Failed(missing))
+    };
     match body {
         LogBody::Inline(bytes) => {
             let within = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jobyard_model::Clock;
 use tokio_util::sync::CancellationToken;
 
-use crate::artifact_store::{ArtifactStore, LogDay};
+use crate::artifact_store::{ArtifactStore, LogDay, Stored};
 
 const LOOK_EACH: Duration = Duration::from_secs(60 * 60);
 
@@ -55,7 +55,7 @@ pub async fn drop_old_logs(
     }
 }
 
-async fn drop_once(artifacts: &dyn ArtifactStore, retention: &LogRetention) -> std::io::Result<()> {
+async fn drop_once(artifacts: &dyn ArtifactStore, retention: &LogRetention) -> Stored<()> {
     for day in artifacts.segment_days().await?.into_iter().filter(|day| retention.is_over(*day)) {
         artifacts.drop_segments(day).await?;
         tracing::info!(day = day.0, "dropped the logs of a day (counted from 1970)");

@@ -124,7 +124,7 @@ fn of_tree(error: KeepTreeError) -> DoorError {
 fn of_put(error: &PutError) -> DoorError {
     match error {
         PutError::Mismatch { .. } | PutError::TooLarge { .. } => refused(&error.to_string()),
-        PutError::BrokeOff(_) | PutError::Full(_) | PutError::Store(_) => {
+        PutError::BrokeOff(_) | PutError::Store(_) => {
             tracing::warn!(error = error as &dyn std::error::Error, "an output could not be kept");
             broken(error)
         }

@@ -7,6 +7,7 @@ use jobyard_model::Timestamp;
 use jobyard_store::{LogAnswer, LogBody, LogChunk, LogStream, StoreError};
 
 use super::desk::ReportDesk;
+use crate::artifact_store::ArtifactStoreError;
 
 /// Below this many bytes a chunk lies in the index itself (design §9).
 const INLINE_BELOW_BYTES: usize = 4 << 10;
@@ -83,6 +84,8 @@ impl ReportDesk {
         let name = self.retention.today().segment();
         match self.artifacts.put_segment(&name, segment.freeze()).await {
             Ok(()) => Some(name),
+            // Said once by the store itself; the workers keep theirs.
+            Err(ArtifactStoreError::Away(_) | ArtifactStoreError::Refused(_)) => None,
             Err(error) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "a log segment could not be stored");
                 None

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod authentication;
+mod away;
 mod bad_input;
 mod control;
 mod events;

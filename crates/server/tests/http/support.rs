@@ -15,8 +15,8 @@ use jobyard_model::{
     ServiceRun, SessionId, Timestamp, Usage,
 };
 use jobyard_server::{
-    ConnectionSettings, DirectoryStore, Metrics, SecretKeys, Server, ServerParts, ServerSettings,
-    create_token, serve_http,
+    ArtifactStore, ConnectionSettings, DirectoryStore, Metrics, SecretKeys, Server, ServerParts,
+    ServerSettings, create_token, serve_http,
 };
 use jobyard_store::sqlite::{SqliteOptions, SqliteStore};
 use jobyard_store::{
@@ -75,30 +75,39 @@ impl TestServer {
 
     /// With a datastore that is full at so many pages.
     pub(crate) async fn start_with_pages(settings: ServerSettings, most_pages: Option<i64>) -> Self {
-        Self::start_bearing(ConnectionSettings::default(), settings, most_pages).await
+        Self::start_bearing(ConnectionSettings::default(), settings, most_pages, None).await
     }
 
     /// With a listener that bears only so much.
     pub(crate) async fn start_with_connections(connections: ConnectionSettings) -> Self {
-        Self::start_bearing(connections, ServerSettings::default(), None).await
+        Self::start_bearing(connections, ServerSettings::default(), None, None).await
+    }
+
+    /// With its artifacts there.
+    pub(crate) async fn start_on(artifacts: Arc<dyn ArtifactStore>) -> Self {
+        let (connections, settings) = (ConnectionSettings::default(), ServerSettings::default());
+        Self::start_bearing(connections, settings, None, Some(artifacts)).await
     }
 
     async fn start_bearing(
         connections: ConnectionSettings,
         settings: ServerSettings,
         most_pages: Option<i64>,
+        artifacts: Option<Arc<dyn ArtifactStore>>,
     ) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = Arc::new(HandClock(AtomicI64::new(1_777_622_400_000)));
         let options = SqliteOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
         let store = SqliteStore::open_limited(&directory.path().join("jobyard.db"), options, most_pages)
             .expect("a datastore");
-        let artifacts =
-            DirectoryStore::open(directory.path().join("artifacts"), clock.now()).expect("a directory");
+        let artifacts = artifacts.unwrap_or_else(|| {
+            let place = directory.path().join("artifacts");
+            Arc::new(DirectoryStore::open(place, clock.now()).expect("a directory"))
+        });
         let shutdown = CancellationToken::new();
         let server = Server::new(ServerParts {
             store: Arc::clone(&store) as Arc<dyn Store>,
-            artifacts: Arc::new(artifacts),
+            artifacts,
             secret_keys: Some(secret_keys()),
             settings,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
