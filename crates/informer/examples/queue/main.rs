@@ -1,0 +1,96 @@
+//! What the queue bears with nothing run: claim and finish with all rows and planning, as the informer's loop and a busy
+//! node's reports do it, beside the bare statements of the same run.
+//!
+//! ```text
+//! cargo run --release -p jobyard-informer --example queue -- sqlite
+//! cargo run --release -p jobyard-informer --example queue -- postgres held 600
+//! ```
+//!
+//! `sqlite` and `postgres` measure with at most 1,000 jobs waiting and then with 1,000,000 (or as many as are given);
+//! `held SECONDS` at full speed, then at half of it while somebody holds a snapshot, then at full speed with the snapshot
+//! still held. No test asserts what this prints.
+#![expect(clippy::print_stdout, reason = "prints figures")]
+#![expect(clippy::unwrap_used, reason = "a figure that can't be taken is no figure")]
+#![expect(clippy::disallowed_methods, reason = "stands in for the doors: it has a clock and makes ids")]
+
+mod place;
+mod raw;
+
+use std::time::{Duration, Instant};
+
+use place::Place;
+use raw::Raw;
+
+/// Jobs of one measurement.
+const MEASURED: usize = 20_000;
+/// Jobs that wait in the small case.
+const FEW: usize = 1_000;
+const MANY: usize = 1_000_000;
+
+#[tokio::main]
+async fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [datastore @ ("sqlite" | "postgres"), "held", seconds] => {
+            held(datastore, Duration::from_secs(seconds.parse().unwrap())).await;
+        }
+        [datastore @ ("sqlite" | "postgres"), many @ ..] => {
+            let many = many.first().map_or(MANY, |many| many.parse().unwrap());
+            backlog(datastore, many).await;
+        }
+        _ => println!("usage: queue sqlite|postgres [WAITING] · queue sqlite|postgres held SECONDS"),
+    }
+}
+
+async fn backlog(datastore: &str, many: usize) {
+    let place = Place::new(datastore).await;
+    let few = few_waiting(&place, MEASURED).await;
+    println!("{datastore}: {few:.0} jobs/s claimed and finished with at most {FEW} waiting");
+    let started = Instant::now();
+    place.submit(many + 2 * MEASURED).await;
+    println!("{datastore}: {many} jobs more submitted in {:.1} s", started.elapsed().as_secs_f64());
+    let rate = full_speed(&place).await;
+    println!("{datastore}: {rate:.0} jobs/s with {many} waiting, {:.2} times slower", few / rate);
+    let mut raw = Raw::new(&place).await;
+    let bare = raw.rate(MEASURED).await;
+    println!("{datastore}: {bare:.0} jobs/s of bare statements, ratio {:.2}", rate / bare);
+    place.close().await;
+}
+
+async fn held(datastore: &str, for_time: Duration) {
+    let place = Place::new(datastore).await;
+    let before = few_waiting(&place, MEASURED).await;
+    println!("{datastore}: {before:.0} jobs/s before");
+    let snapshot = Raw::new(&place).await.hold_snapshot().await;
+    let started = Instant::now();
+    let mut done = 0;
+    while started.elapsed() < for_time {
+        few_waiting(&place, FEW).await;
+        done += FEW;
+        let due = Duration::from_secs_f64(done as f64 / (before / 2.0));
+        tokio::time::sleep(due.saturating_sub(started.elapsed())).await;
+    }
+    let half = done as f64 / started.elapsed().as_secs_f64();
+    println!("{datastore}: {half:.0} jobs/s for {} s with a snapshot held", started.elapsed().as_secs());
+    let after = few_waiting(&place, MEASURED).await;
+    println!("{datastore}: {after:.0} jobs/s with the snapshot still held, ratio {:.2}", after / before);
+    snapshot.let_go().await;
+    let afterwards = few_waiting(&place, MEASURED).await;
+    println!("{datastore}: {afterwards:.0} jobs/s once it is let go, ratio {:.2}", afterwards / before);
+    place.close().await;
+}
+
+/// Jobs a second; what is submitted in between does not count.
+async fn few_waiting(place: &Place, count: usize) -> f64 {
+    let mut taken = Duration::ZERO;
+    for _ in 0..count / FEW {
+        place.submit(FEW).await;
+        taken += place.drain(FEW).await;
+    }
+    count as f64 / taken.as_secs_f64()
+}
+
+async fn full_speed(place: &Place) -> f64 {
+    MEASURED as f64 / place.drain(MEASURED).await.as_secs_f64()
+}
