@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::StoreError;
+use crate::{NewJob, StoreError};
 
 /// The longest text of a stranger that is kept: a task's last words, a node's excuse.
 pub(crate) const TEXT_BYTES: usize = 4096;
@@ -115,7 +115,7 @@ pub(crate) fn policy_of(spec: &JobSpec) -> Policy {
 }
 
 /// What of a spec placement must know.
-pub(crate) fn shape_of(spec: &JobSpec) -> Shape {
+fn shape_of(spec: &JobSpec) -> Shape {
     Shape { resources: spec.resources, node_labels: spec.node_labels.clone(), runtime: spec.runtime }
 }
 
@@ -124,10 +124,33 @@ pub(crate) fn shape_of(spec: &JobSpec) -> Shape {
 ///
 /// # Errors
 /// As [`to_json`].
-pub(crate) fn shape_digest(shape: &Shape) -> Result<(String, [u8; 32]), StoreError> {
+fn shape_digest(shape: &Shape) -> Result<(String, [u8; 32]), StoreError> {
     let text = to_json("shape", shape)?;
     let digest = Sha256::digest(text.as_bytes()).into();
     Ok((text, digest))
+}
+
+/// A job as it is stored. Made by the caller's own task, so that nothing is encoded while others wait for a commit.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) job: NewJob,
+    /// Its spec as JSON.
+    pub(crate) spec: String,
+    /// Its shape as JSON.
+    pub(crate) shape: String,
+    /// Of the shape.
+    pub(crate) digest: [u8; 32],
+}
+
+impl Prepared {
+    /// Encodes a job.
+    ///
+    /// # Errors
+    /// As [`to_json`].
+    pub(crate) fn new(job: NewJob) -> Result<Self, StoreError> {
+        let (shape, digest) = shape_digest(&shape_of(&job.spec))?;
+        Ok(Self { spec: to_json("job", &job.spec)?, shape, digest, job })
+    }
 }
 
 /// An amount as a column; amounts beyond what a column holds don't exist on any machine.

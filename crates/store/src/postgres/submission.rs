@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::fault::{Fault, Shared};
-use crate::encoding::{from_json, shape_digest, shape_of, to_json};
+use crate::encoding::{Prepared, from_json, to_json};
 use crate::{Actor, NewJob, StoreError, SubmitError, Submitted};
 
 const DOING: &str = "accepting jobs";
@@ -15,18 +15,6 @@ const DOING: &str = "accepting jobs";
 pub(super) struct Call {
     pub(super) jobs: Arc<Vec<Prepared>>,
     pub(super) by: Actor,
-}
-
-/// A job as it is stored.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) job: NewJob,
-    /// Its spec as JSON.
-    pub(super) spec: String,
-    /// Its shape as JSON.
-    pub(super) shape: String,
-    /// Of the shape.
-    pub(super) digest: [u8; 32],
 }
 
 /// What became of a call.
@@ -44,9 +32,8 @@ impl Call {
     /// [`StoreError::Inconsistent`] when a spec has no JSON form.
     pub(super) fn new(jobs: Vec<NewJob>, by: &Actor) -> Result<Self, StoreError> {
         let prepare = |job: NewJob| {
-            let (shape, digest) = shape_digest(&shape_of(&job.spec))?;
-            let spec = storable(to_json("job", &job.spec)?)?;
-            Ok(Prepared { spec, shape, digest, job })
+            let prepared = Prepared::new(job)?;
+            Ok(Prepared { spec: storable(prepared.spec)?, ..prepared })
         };
         let jobs = jobs.into_iter().map(prepare).collect::<Result<_, StoreError>>()?;
         Ok(Self { jobs: Arc::new(jobs), by: by.clone() })

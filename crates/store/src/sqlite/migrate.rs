@@ -15,7 +15,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -24,6 +24,7 @@ const MIGRATIONS: [Migration; 6] = [
     Migration { version: 5, oldest_binary: 4, sql: include_str!("migrations/0005_services.sql") },
     // An older binary would start jobs without their secrets.
     Migration { version: 6, oldest_binary: 6, sql: include_str!("migrations/0006_secrets.sql") },
+    Migration { version: 7, oldest_binary: 6, sql: include_str!("migrations/0007_plain_checks.sql") },
 ];
 const MIGRATING: &str = "migrating the schema";
 
@@ -102,5 +103,50 @@ mod tests {
         connection.execute("UPDATE schema_version SET oldest_binary = 1", []).unwrap();
         check(&connection).unwrap();
         migrate(&mut connection, Timestamp(4)).unwrap();
+    }
+
+    #[test]
+    fn no_check_of_a_hot_table_builds_a_list_for_each_row() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, Timestamp(1)).unwrap();
+        for table in ["job_live", "attempt_live", "job_end"] {
+            let select = format!("EXPLAIN INSERT INTO {table} SELECT * FROM {table} WHERE false");
+            let mut explain = connection.prepare(&select).unwrap();
+            let steps = explain.query_map([], |row| row.get::<_, String>(1)).unwrap();
+            let steps: Vec<String> = steps.collect::<rusqlite::Result<_>>().unwrap();
+            // One for what is read from the table itself.
+            let lists = steps.iter().filter(|step| *step == "OpenEphemeral").count();
+            assert_eq!(lists, 1, "{table}: {steps:?}");
+        }
+    }
+
+    #[test]
+    fn rows_that_break_our_rules_are_refused_by_the_schema() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, Timestamp(1)).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO job_live (id, status, kind, pool_id, shape_id, owner_id, lane, priority, wait_since_ms,
+                   artifact_missing, attempt, intent, round, retry_count, platform_failures, unpaid_in_row, evictions,
+                   max_retries, backoff_ms, exclusive)
+                   VALUES (x'00', 2, 0, 1, 1, 1, 2, 50, 1, 0, 0, 0, 1, 0, 0, 0, 0, 3, 1000, 0);
+                 INSERT INTO attempt_live (job_id, number, lease_id, node_id, session, phase, placed_ms, lease_until_ms,
+                   heard_ms, cpu_milli, memory_bytes) VALUES (x'00', 1, x'01', x'02', x'03', 0, 1, 1, 1, 1, 1);
+                 INSERT INTO job_end (job_id, round, status, intent, current, attempt, retry_count, platform_failures,
+                   unpaid_in_row, evictions, finished_ms, reason)
+                   VALUES (x'00', 1, 6, 0, 1, 1, 0, 0, 0, 0, 1, 'expired');",
+            )
+            .unwrap();
+        for (table, change, check) in [
+            ("job_live", "status = 0", "job_live_status"),
+            ("job_live", "status = 5", "job_live_status"),
+            ("job_live", "intent = 4", "job_live_intent"),
+            ("attempt_live", "phase = 4", "attempt_live_phase"),
+            ("job_end", "status = 8", "job_end_status"),
+            ("job_end", "reason = 'tired'", "job_end_reasons"),
+        ] {
+            let refused = connection.execute(&format!("UPDATE {table} SET {change}"), []).unwrap_err();
+            assert!(refused.to_string().contains(check), "{table}, {change}: {refused}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::{
     SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, nodes,
     placement, pools, reports, retention, secrets, submit, summary, tokens,
 };
+use crate::encoding::Prepared;
 use crate::logs::LogQuery;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
@@ -26,6 +27,7 @@ type Stored<T> = Result<T, StoreError>;
 impl Store for SqliteStore {
     async fn submit(&self, jobs: Vec<NewJob>, by: &Actor) -> Result<Vec<Submitted>, SubmitError> {
         let by = by.clone();
+        let jobs = jobs.into_iter().map(Prepared::new).collect::<Result<Vec<_>, _>>()?;
         self.writer.write("submitting jobs", move |scope| submit::submit(scope, &jobs, &by)).await?
     }
 

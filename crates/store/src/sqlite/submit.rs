@@ -1,6 +1,7 @@
 //! Accepting jobs: everything is checked before anything is written.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use jobyard_model::lifecycle::{Job, Outstanding};
 use jobyard_model::{ArtifactHash, JobId, ShapeId};
@@ -9,7 +10,7 @@ use rusqlite::{OptionalExtension, params};
 use super::fault::Fault;
 use super::scope::Scope;
 use super::{artifact_use, artifacts, audit, pools, secrets, writes};
-use crate::encoding::{policy_of, shape_digest, shape_of, to_json};
+use crate::encoding::{Prepared, policy_of};
 use crate::ledger::Ledger;
 use crate::rows::Seat;
 use crate::{Actor, NewJob, SubmitError, Submitted};
@@ -17,14 +18,14 @@ use crate::{Actor, NewJob, SubmitError, Submitted};
 /// Accepts all jobs or none. The inner error means that nothing was written.
 pub(super) fn submit(
     scope: &Scope<'_>,
-    jobs: &[NewJob],
+    jobs: &[Prepared],
     by: &Actor,
 ) -> Result<Result<Vec<Submitted>, SubmitError>, Fault> {
     let answers = match absorb(scope, jobs)? {
         Ok(answers) => answers,
         Err(refused) => return Ok(Err(refused)),
     };
-    let new: Vec<&NewJob> =
+    let new: Vec<&Prepared> =
         jobs.iter().zip(&answers).filter(|(_, answer)| answer.new).map(|(job, _)| job).collect();
     let pool_ids = match pool_ids(scope, jobs)? {
         Ok(pool_ids) => pool_ids,
@@ -35,7 +36,7 @@ pub(super) fn submit(
     }
     insert(scope, &new, &pool_ids, by)?;
     if let Some(first) = new.first() {
-        audit::note(scope, by, "job.submit", &first.id.to_string(), &format!("{} jobs", new.len()))?;
+        audit::note(scope, by, "job.submit", &first.job.id.to_string(), &format!("{} jobs", new.len()))?;
     }
     Ok(Ok(answers.into_iter().map(|answer| answer.submitted).collect()))
 }
@@ -49,11 +50,11 @@ struct Absorbed {
 type Checked<T> = Result<T, SubmitError>;
 
 /// Finds what was submitted before, by key or (an unknown commit, sent again) by id.
-fn absorb(scope: &Scope<'_>, jobs: &[NewJob]) -> Result<Checked<Vec<Absorbed>>, Fault> {
+fn absorb(scope: &Scope<'_>, jobs: &[Prepared]) -> Result<Checked<Vec<Absorbed>>, Fault> {
     let mut keys: HashMap<(&str, &str), ([u8; 32], JobId)> = HashMap::new();
     let mut ids = HashSet::new();
     let mut answers = Vec::with_capacity(jobs.len());
-    for (index, job) in jobs.iter().enumerate() {
+    for (index, Prepared { job, .. }) in jobs.iter().enumerate() {
         let known = match &job.idempotency {
             Some((key, _)) => match keys.get(&(job.spec.owner.as_str(), key.as_str())) {
                 Some(known) => Some(*known),
@@ -92,9 +93,9 @@ fn exists(scope: &Scope<'_>, job_id: JobId) -> Result<bool, Fault> {
     Ok(scope.statement("SELECT 1 FROM job WHERE id = ?1")?.exists([job_id.0])?)
 }
 
-fn pool_ids<'a>(scope: &Scope<'_>, jobs: &'a [NewJob]) -> Result<Checked<HashMap<&'a str, i32>>, Fault> {
+fn pool_ids<'a>(scope: &Scope<'_>, jobs: &'a [Prepared]) -> Result<Checked<HashMap<&'a str, i32>>, Fault> {
     let mut pool_ids = HashMap::new();
-    for (index, job) in jobs.iter().enumerate() {
+    for (index, Prepared { job, .. }) in jobs.iter().enumerate() {
         let pool = job.spec.pool.as_str();
         if pool_ids.contains_key(pool) {
             continue;
@@ -108,9 +109,9 @@ fn pool_ids<'a>(scope: &Scope<'_>, jobs: &'a [NewJob]) -> Result<Checked<HashMap
     Ok(Ok(pool_ids))
 }
 
-fn over_the_limit(scope: &Scope<'_>, new: &[&NewJob]) -> Result<Option<SubmitError>, Fault> {
+fn over_the_limit(scope: &Scope<'_>, new: &[&Prepared]) -> Result<Option<SubmitError>, Fault> {
     let mut more: HashMap<&str, u64> = HashMap::new();
-    for job in new {
+    for Prepared { job, .. } in new {
         *more.entry(&job.spec.owner).or_default() += 1;
     }
     for (owner, more) in more {
@@ -129,23 +130,25 @@ fn over_the_limit(scope: &Scope<'_>, new: &[&NewJob]) -> Result<Option<SubmitErr
 
 fn insert(
     scope: &Scope<'_>,
-    new: &[&NewJob],
+    new: &[&Prepared],
     pool_ids: &HashMap<&str, i32>,
     by: &Actor,
 ) -> Result<(), Fault> {
     let mut ledger = Ledger::new(scope.terms);
-    for job in new {
+    let (mut owners, mut shapes) = (HashMap::new(), HashMap::new());
+    for prepared in new {
+        let job = &prepared.job;
         let spec = &job.spec;
         let seat = Seat {
-            owner_id: owner_id(scope, &spec.owner)?,
+            owner_id: once(&mut owners, spec.owner.as_str(), |owner| owner_id(scope, owner))?,
             pool_id: pool_ids.get(spec.pool.as_str()).copied().unwrap_or_default(),
-            shape_id: shape_id(scope, job)?,
+            shape_id: once(&mut shapes, prepared.digest, |_| shape_id(scope, prepared))?,
             priority: spec.priority,
         };
         let missing = missing_artifacts(scope, job)?;
         let outstanding = Outstanding { run_at: spec.run_at, artifact_missing: !missing.is_empty() };
         ledger.create(Job::create(job.id, policy_of(spec), outstanding, scope.now()), seat, &by.name);
-        insert_job(scope, job, seat)?;
+        insert_job(scope, prepared, seat)?;
         secrets::keep(scope, job)?;
         for hash in spec.artifacts() {
             artifact_use::note_need(scope, hash, job.id)?;
@@ -161,6 +164,18 @@ fn insert(
     writes::carry_out(scope, ledger)
 }
 
+/// The number that goes with a word; looked up once a call.
+fn once<W: Copy + Eq + Hash, N: Copy>(
+    known: &mut HashMap<W, N>,
+    word: W,
+    look_up: impl FnOnce(W) -> Result<N, Fault>,
+) -> Result<N, Fault> {
+    match known.get(&word) {
+        Some(number) => Ok(*number),
+        None => Ok(*known.entry(word).or_insert(look_up(word)?)),
+    }
+}
+
 fn missing_artifacts(scope: &Scope<'_>, job: &NewJob) -> Result<Vec<ArtifactHash>, Fault> {
     let mut missing = Vec::new();
     for hash in job.spec.artifacts() {
@@ -171,7 +186,8 @@ fn missing_artifacts(scope: &Scope<'_>, job: &NewJob) -> Result<Vec<ArtifactHash
     Ok(missing)
 }
 
-fn insert_job(scope: &Scope<'_>, job: &NewJob, seat: Seat) -> Result<(), Fault> {
+fn insert_job(scope: &Scope<'_>, prepared: &Prepared, seat: Seat) -> Result<(), Fault> {
+    let job = &prepared.job;
     let key = job.idempotency.as_ref().map(|(key, _)| key.as_str());
     let sql = "INSERT INTO job (id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, \
         idempotency_key, spec) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
@@ -187,7 +203,7 @@ fn insert_job(scope: &Scope<'_>, job: &NewJob, seat: Seat) -> Result<(), Fault> 
             job.submitted_by,
             scope.now().0,
             key,
-            to_json("job", &job.spec)?
+            prepared.spec
         ],
     )?;
     if let Some((key, hash)) = &job.idempotency {
@@ -210,8 +226,7 @@ fn owner_id(scope: &Scope<'_>, name: &str) -> Result<i32, Fault> {
     Ok(made)
 }
 
-fn shape_id(scope: &Scope<'_>, job: &NewJob) -> Result<ShapeId, Fault> {
-    let (text, digest) = shape_digest(&shape_of(&job.spec))?;
+fn shape_id(scope: &Scope<'_>, Prepared { shape, digest, .. }: &Prepared) -> Result<ShapeId, Fault> {
     let find = "SELECT shape_id FROM shape WHERE digest = ?1";
     let found = scope.statement(find)?.query_row([digest.as_slice()], |row| row.get(0)).optional()?;
     if let Some(shape_id) = found {
@@ -219,6 +234,6 @@ fn shape_id(scope: &Scope<'_>, job: &NewJob) -> Result<ShapeId, Fault> {
     }
     let made = scope
         .statement("INSERT INTO shape (digest, spec) VALUES (?1, ?2) RETURNING shape_id")?
-        .query_row(params![digest.as_slice(), text], |row| row.get(0))?;
+        .query_row(params![digest.as_slice(), shape], |row| row.get(0))?;
     Ok(ShapeId(made))
 }

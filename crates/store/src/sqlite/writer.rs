@@ -1,8 +1,9 @@
 //! The one writer: a thread with a bounded queue and group commit.
 //!
-//! When idle it commits a call at once; what arrives while a commit is in flight shares the next one. Each call of a
-//! group has a savepoint of its own, so a call that fails takes nothing of the others back. Answers go out after the
-//! commit, wake-ups after that.
+//! When idle it commits a call at once; what arrives while a commit is in flight shares the next one. When a call of a
+//! group fails, the group is rolled back and each of its calls is done again in a transaction of its own, so that it takes
+//! nothing of the others back (savepoints would cost every group a copy of each page it writes). Answers go out after
+//! the commit, wake-ups after that.
 //!
 //! Invariant: no answer that says "done" leaves before its commit is on the disk.
 
@@ -58,18 +59,18 @@ impl Writer {
     }
 
     /// Does the work in a transaction, and returns when that is durable. Once queued, the work is done even when
-    /// nobody waits for the answer any more.
+    /// nobody waits for the answer any more. It may be done again after what it did was rolled back.
     ///
     /// # Errors
     /// What the work failed with, or what the commit did.
     pub(super) async fn write<T, F>(&self, doing: &'static str, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Scope<'_>) -> Result<T, Fault> + Send + 'static,
+        F: Fn(&Scope<'_>) -> Result<T, Fault> + Send + 'static,
     {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (reply, answer) = oneshot::channel();
-        let call = Box::new(Work { doing, work: Some(work), result: None, reply });
+        let call = Box::new(Work { doing, work, result: None, reply });
         let queue = queue.ok_or_else(|| closed(doing))?;
         queue.send(call).await.map_err(|_| closed(doing))?;
         drop(queue);
@@ -101,7 +102,7 @@ pub(super) fn closed(doing: &'static str) -> StoreError {
 
 /// A queued call.
 trait Call: Send {
-    /// Does its work. `false`: what it wrote must be taken back.
+    /// Does its work, perhaps not for the first time. `false`: what it wrote must be rolled back.
     fn run(&mut self, scope: &Scope<'_>) -> bool;
 
     /// Answers, once it is known what became of the group.
@@ -120,7 +121,7 @@ enum Fate {
 
 struct Work<T, F> {
     doing: &'static str,
-    work: Option<F>,
+    work: F,
     result: Option<Result<T, Fault>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
@@ -128,11 +129,10 @@ struct Work<T, F> {
 impl<T, F> Call for Work<T, F>
 where
     T: Send,
-    F: FnOnce(&Scope<'_>) -> Result<T, Fault> + Send,
+    F: Fn(&Scope<'_>) -> Result<T, Fault> + Send,
 {
     fn run(&mut self, scope: &Scope<'_>) -> bool {
-        self.result = self.work.take().map(|work| work(scope));
-        matches!(self.result, Some(Ok(_)))
+        self.result.insert((self.work)(scope)).is_ok()
     }
 
     fn answer(self: Box<Self>, fate: &Fate) {
@@ -165,9 +165,7 @@ impl Server {
                 let Ok(next) = self.queue.try_recv() else { break };
                 group.push(next);
             }
-            while !group.is_empty() {
-                group = self.commit(group);
-            }
+            self.commit(group);
         }
         let checkpoint =
             self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
@@ -176,58 +174,39 @@ impl Server {
         }
     }
 
-    /// Runs the calls in one transaction and answers them. Gives back those that did not run, because SQLite took
-    /// the whole transaction back in the middle (as it does when the disk is full).
-    fn commit(&self, mut group: Vec<Box<dyn Call>>) -> Vec<Box<dyn Call>> {
+    /// Runs the calls in one transaction, or else each in its own, and answers them.
+    fn commit(&self, mut group: Vec<Box<dyn Call>>) {
         if let Err(error) = self.execute("BEGIN IMMEDIATE") {
-            answer(group, &Fate::RolledBack(Arc::new(error)));
-            return Vec::new();
+            return answer(group, &Fate::RolledBack(Arc::new(error)));
         }
-        let mut wakes = Wakes::default();
-        let alone = group.len() == 1;
-        for index in 0..group.len() {
-            let ran = match alone {
-                true => self.run_alone(&mut *group[0], &mut wakes),
-                false => self.run_beside(&mut *group[index], &mut wakes),
-            };
-            if let Err(error) = ran {
-                let rest = group.split_off(index + 1);
-                self.roll_back();
-                answer(group, &Fate::RolledBack(Arc::new(error)));
-                return rest;
+        let Some(wakes) = self.run(&mut group) else {
+            self.roll_back();
+            match group.len() {
+                1 => answer(group, &Fate::RolledBack(Arc::new(rolled_back()))),
+                _ => group.into_iter().for_each(|call| self.commit(vec![call])),
             }
-        }
+            return;
+        };
         let fate = self.end();
         let committed = matches!(fate, Fate::Committed);
         answer(group, &fate);
         if committed {
             self.settings.wakers.bump(wakes);
         }
-        Vec::new()
     }
 
-    /// A call that has the transaction to itself needs no savepoint.
-    fn run_alone(&self, call: &mut dyn Call, wakes: &mut Wakes) -> rusqlite::Result<()> {
-        let scope = self.scope();
-        match call.run(&scope) {
-            true => wakes.merge(scope.wakes()),
-            false => return Err(taken_back()),
+    /// Whom to wake once it is committed; `None` as soon as one fails, or when SQLite has rolled back by itself (as it
+    /// does when the disk is full).
+    fn run(&self, group: &mut [Box<dyn Call>]) -> Option<Wakes> {
+        let mut wakes = Wakes::default();
+        for call in group {
+            let scope = self.scope();
+            if !call.run(&scope) || self.connection.is_autocommit() {
+                return None;
+            }
+            wakes.merge(scope.wakes());
         }
-        Ok(())
-    }
-
-    fn run_beside(&self, call: &mut dyn Call, wakes: &mut Wakes) -> rusqlite::Result<()> {
-        self.execute("SAVEPOINT call")?;
-        let scope = self.scope();
-        let done = call.run(&scope);
-        if self.connection.is_autocommit() {
-            return Err(taken_back());
-        }
-        match done {
-            true => wakes.merge(scope.wakes()),
-            false => self.execute("ROLLBACK TO call")?,
-        }
-        self.execute("RELEASE call")
+        Some(wakes)
     }
 
     fn end(&self) -> Fate {
@@ -259,8 +238,8 @@ impl Server {
     }
 }
 
-/// What calls get whose transaction was taken back by another one's fault. One that failed itself gets its own fault.
-fn taken_back() -> rusqlite::Error {
+/// What a call gets whose transaction SQLite rolled back. One that failed itself gets its own fault.
+fn rolled_back() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(
         rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
         Some("the transaction was rolled back".to_owned()),
