@@ -26,6 +26,17 @@ pub(crate) struct Ran {
     pub(crate) gather: bool,
 }
 
+impl Ran {
+    /// Both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            changed: self.changed + other.changed,
+            more: self.more || other.more,
+            gather: self.gather || other.gather,
+        }
+    }
+}
+
 /// A loop's body: idempotent, bounded by a batch, without a hint about what changed.
 pub(crate) trait RunOnce: Send + 'static {
     fn run_once(&mut self) -> impl Future<Output = Result<Ran, StoreError>> + Send;

@@ -1,6 +1,6 @@
 //! Places waiting jobs and pushes them: snapshot, plan, claim, and only then the push.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,7 +29,9 @@ pub(crate) struct PlaceLoop {
     doors: Arc<dyn WorkerDoors>,
     settings: InformerSettings,
     pushes: TaskTracker,
-    pools: BTreeMap<String, PoolMemory>,
+    /// Those of the last run, unless the settings name them.
+    pools: BTreeSet<String>,
+    memories: BTreeMap<String, PoolMemory>,
 }
 
 /// What one pass over a pool leaves for the next.
@@ -51,18 +53,21 @@ impl PlaceLoop {
         settings: InformerSettings,
         pushes: TaskTracker,
     ) -> Self {
-        Self { store, doors, settings, pushes, pools: BTreeMap::new() }
+        let pools = settings.pools.iter().cloned().collect();
+        Self { store, doors, settings, pushes, pools, memories: BTreeMap::new() }
     }
 
-    async fn pools(&self) -> Result<Vec<String>, StoreError> {
-        if !self.settings.pools.is_empty() {
-            return Ok(self.settings.pools.clone());
+    async fn place_pools(&mut self, pools: &BTreeSet<String>) -> Result<Ran, StoreError> {
+        let mut sum = Ran::default();
+        for pool in pools {
+            let ran = self.place_pool(pool).await?;
+            sum = sum.and(ran);
         }
-        Ok(self.store.pools().await?.into_iter().map(|pool| pool.name).collect())
+        Ok(sum)
     }
 
     async fn place_pool(&mut self, pool: &str) -> Result<Ran, StoreError> {
-        let memory = self.pools.entry(pool.to_owned()).or_default();
+        let memory = self.memories.entry(pool.to_owned()).or_default();
         let snapshot = self.store.place_snapshot(pool, memory.heads_per_group, HEADS_LIMIT).await?;
         if snapshot.heads.is_empty() || snapshot.nodes.is_empty() {
             return Ok(Ran::default());
@@ -106,17 +111,17 @@ impl PlaceLoop {
 }
 
 impl RunOnce for PlaceLoop {
+    /// Asks which pools there are beside the pass over those it knows, not before it: a start waits for that pass.
     async fn run_once(&mut self) -> Result<Ran, StoreError> {
-        let mut sum = Ran::default();
-        for pool in self.pools().await? {
-            let ran = self.place_pool(&pool).await?;
-            sum = Ran {
-                changed: sum.changed + ran.changed,
-                more: sum.more || ran.more,
-                gather: sum.gather || ran.gather,
-            };
+        let known = self.pools.clone();
+        if !self.settings.pools.is_empty() {
+            return self.place_pools(&known).await;
         }
-        Ok(sum)
+        let store = self.store.clone();
+        let (asked, ran) = tokio::join!(store.pools(), self.place_pools(&known));
+        self.pools = asked?.into_iter().map(|pool| pool.name).collect();
+        let new = self.pools.difference(&known).cloned().collect();
+        Ok(ran?.and(self.place_pools(&new).await?))
     }
 }
 

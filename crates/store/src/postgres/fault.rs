@@ -98,6 +98,12 @@ impl Fault {
     }
 }
 
+/// What a reading that was shared with others gives its caller; `None` came to no end.
+pub(super) fn found<T>(answer: Option<Result<T, Fault>>, doing: &'static str) -> Result<T, StoreError> {
+    let abandoned = || Err(Fault::Unavailable(Shared::new("the reading was abandoned")));
+    answer.unwrap_or_else(abandoned).map_err(|fault| fault.during(doing))
+}
+
 impl From<StoreError> for Fault {
     /// Of the pure rooms, which only ever find a row inconsistent.
     fn from(error: StoreError) -> Self {

@@ -1,5 +1,8 @@
 //! Jobs and attempts as read. A record is read by one statement, so it never shows a job in two places.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use jobyard_model::{
     AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, ServiceRun, Status, Timestamp,
 };
@@ -50,11 +53,17 @@ const ATTEMPTS: &str = "SELECT number, round, lease_id, node_id, node_name, plac
   WHERE a.job_id = $1
   ORDER BY number";
 
-/// One job.
-pub(super) async fn one(core: &Core, job_id: JobId) -> Result<Option<JobRecord>, StoreError> {
-    const DOING: &str = "reading a job";
-    let rows = read(core, &[job_id]).await.map_err(|fault| fault.during(DOING))?;
-    rows.first().map(record).transpose().map_err(|fault| fault.during(DOING))
+/// A job that was looked for.
+pub(super) type Found = Result<Option<JobRecord>, Fault>;
+
+/// Jobs that several callers look for, in order. What is wrong with one job is told to its caller alone.
+pub(super) async fn find(core: Arc<Core>, ids: Vec<JobId>) -> Vec<Found> {
+    let rows = match read(&core, &ids).await {
+        Ok(rows) => rows,
+        Err(fault) => return vec![Err(fault); ids.len()],
+    };
+    let row_of: HashMap<Uuid, &Row> = rows.iter().map(|row| (row.get(0), row)).collect();
+    ids.iter().map(|id| row_of.get(&id.0).map(|row| record(row)).transpose()).collect()
 }
 
 async fn read(core: &Core, ids: &[JobId]) -> Result<Rows, Fault> {

@@ -43,7 +43,7 @@ mod writes;
 
 use std::sync::Arc;
 
-use jobyard_model::LeaseSettings;
+use jobyard_model::{JobId, LeaseSettings};
 
 pub use config::{DEFAULT_MAX_UNENDED_PER_OWNER, PostgresConfig, WakeOn};
 
@@ -63,12 +63,16 @@ const JOBS_PER_COMMIT: usize = 2_000;
 const REPORTS_PER_COMMIT: usize = 2_000;
 /// Transactions that may be on their way at once, of each kind: while one waits for the disk the next is prepared.
 const LANES: usize = 2;
+/// Jobs, or tokens, that are read by one statement.
+const READ_TOGETHER: usize = 64;
 
 /// The datastore on PostgreSQL.
 pub struct PostgresStore {
     core: Arc<Core>,
     submits: Arc<Gather<submission::Call, submission::Answer>>,
     reports: Arc<Gather<reports::Call, reports::Outcome>>,
+    jobs: Arc<Gather<JobId, jobs::Found>>,
+    tokens: Arc<Gather<[u8; 32], tokens::Found>>,
 }
 
 /// What every call works with.
@@ -116,6 +120,8 @@ impl PostgresStore {
             core: Arc::new(core),
             submits: Gather::new(LANES, JOBS_PER_COMMIT),
             reports: Gather::new(LANES, REPORTS_PER_COMMIT),
+            jobs: Gather::new(LANES, READ_TOGETHER),
+            tokens: Gather::new(LANES, READ_TOGETHER),
         }))
     }
 }

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 
 use super::query::Query;
 use super::{
-    PostgresStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, load, logs, nodes,
-    placement, pools, reports, retention, secrets, submission, submit, summary, tokens,
+    PostgresStore, artifact_use, artifacts, audit, control, due, events, fault, followers, jobs, load, logs,
+    nodes, placement, pools, reports, retention, secrets, submission, submit, summary, tokens,
 };
 use crate::logs::LogQuery;
 use crate::{
@@ -47,7 +47,9 @@ impl Store for PostgresStore {
     }
 
     async fn job(&self, job_id: JobId) -> Stored<Option<JobRecord>> {
-        jobs::one(&self.core, job_id).await
+        let core = Arc::clone(&self.core);
+        let found = self.jobs.call(job_id, 1, move |ids| jobs::find(Arc::clone(&core), ids)).await;
+        fault::found(found, "reading a job")
     }
 
     async fn jobs(&self, query: &JobQuery) -> Stored<JobPage> {
@@ -212,7 +214,9 @@ impl Store for PostgresStore {
     }
 
     async fn token_by_hash(&self, hash: [u8; 32]) -> Stored<Option<TokenRecord>> {
-        tokens::by_hash(&self.core, hash).await
+        let core = Arc::clone(&self.core);
+        let found = self.tokens.call(hash, 1, move |hashes| tokens::find(Arc::clone(&core), hashes)).await;
+        fault::found(found, "looking up a token")
     }
 
     async fn tokens(&self) -> Stored<Vec<TokenRecord>> {
@@ -249,6 +253,8 @@ impl Store for PostgresStore {
     async fn close(&self) {
         self.submits.drained().await;
         self.reports.drained().await;
+        self.jobs.drained().await;
+        self.tokens.drained().await;
         self.core.wakes.close();
         self.core.database.close();
     }

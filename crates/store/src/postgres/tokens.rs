@@ -1,21 +1,25 @@
 //! The table `token`.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use jobyard_model::ids::TokenId;
 use jobyard_model::{Role, Timestamp};
+use tokio_postgres::Row;
 
 use super::Core;
 use super::audit;
 use super::fault::Fault;
 use super::load::Columns;
 use super::query::Query;
-use super::session::{Rows, Session};
+use super::session::Session;
 use crate::encoding::{from_json, inconsistent, to_json};
 use crate::{Actor, NewToken, StoreError, TokenRecord};
 
 const INSERT: &str = "INSERT INTO token (id, hash, name, role, owners, created_ms, expires_ms)
     VALUES ($1, $2, $3, $4, $5, jobyard_now(), $6)";
-const BY_HASH: &str = "SELECT id, name, role, owners, created_ms, expires_ms, revoked_ms FROM token
-    WHERE hash = $1 AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > jobyard_now())";
+const BY_HASH: &str = "SELECT id, name, role, owners, created_ms, expires_ms, revoked_ms, hash FROM token
+    WHERE hash = ANY($1) AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > jobyard_now())";
 const ALL: &str = "SELECT id, name, role, owners, created_ms, expires_ms, revoked_ms FROM token
     ORDER BY created_ms DESC, id DESC";
 const REVOKE: &str =
@@ -41,12 +45,21 @@ async fn try_add(mut session: Session, token: &NewToken, by: &Actor) -> Result<(
     Ok(())
 }
 
-/// The token with this hash, if it counts.
-pub(super) async fn by_hash(core: &Core, hash: [u8; 32]) -> Result<Option<TokenRecord>, StoreError> {
-    const DOING: &str = "looking up a token";
-    let rows = core.database.read(|| [Query::new(BY_HASH).bind(hash.to_vec())]).await;
-    let [rows] = rows.map_err(|fault| fault.during(DOING))?;
-    Ok(records(&rows).map_err(|fault| fault.during(DOING))?.pop())
+/// A token that was looked for; `None` when there is none that counts.
+pub(super) type Found = Result<Option<TokenRecord>, Fault>;
+
+/// The tokens with these hashes, in order.
+pub(super) async fn find(core: Arc<Core>, hashes: Vec<[u8; 32]>) -> Vec<Found> {
+    let mut wanted = hashes.clone();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let query = || [Query::new(BY_HASH).bind_each(&wanted, |hash| hash.to_vec())];
+    let rows = match core.database.read(query).await {
+        Ok([rows]) => rows,
+        Err(fault) => return vec![Err(fault); hashes.len()],
+    };
+    let row_of: HashMap<Vec<u8>, &Row> = rows.iter().map(|row| (row.get("hash"), row)).collect();
+    hashes.iter().map(|hash| row_of.get(hash.as_slice()).map(|row| record(row)).transpose()).collect()
 }
 
 /// All tokens, newest first.
@@ -54,26 +67,22 @@ pub(super) async fn all(core: &Core) -> Result<Vec<TokenRecord>, StoreError> {
     const DOING: &str = "reading the tokens";
     let rows = core.database.read(|| [Query::new(ALL)]).await;
     let [rows] = rows.map_err(|fault| fault.during(DOING))?;
-    records(&rows).map_err(|fault| fault.during(DOING))
+    rows.iter().map(record).collect::<Result<_, _>>().map_err(|fault| fault.during(DOING))
 }
 
-fn records(rows: &Rows) -> Result<Vec<TokenRecord>, Fault> {
-    let record = |row| {
-        let mut columns = Columns::of(row);
-        let id = TokenId(columns.take()?);
-        let (name, role, owners): (String, String, String) =
-            (columns.take()?, columns.take()?, columns.take()?);
-        Ok(TokenRecord {
-            id,
-            name,
-            role: Role::parse(&role).ok_or_else(|| inconsistent("token", id, "no such role"))?,
-            owners: from_json("token", id, &owners)?,
-            created_at: Timestamp(columns.take()?),
-            expires_at: columns.take::<Option<i64>>()?.map(Timestamp),
-            revoked_at: columns.take::<Option<i64>>()?.map(Timestamp),
-        })
-    };
-    rows.iter().map(record).collect()
+fn record(row: &Row) -> Result<TokenRecord, Fault> {
+    let mut columns = Columns::of(row);
+    let id = TokenId(columns.take()?);
+    let (name, role, owners): (String, String, String) = (columns.take()?, columns.take()?, columns.take()?);
+    Ok(TokenRecord {
+        id,
+        name,
+        role: Role::parse(&role).ok_or_else(|| inconsistent("token", id, "no such role"))?,
+        owners: from_json("token", id, &owners)?,
+        created_at: Timestamp(columns.take()?),
+        expires_at: columns.take::<Option<i64>>()?.map(Timestamp),
+        revoked_at: columns.take::<Option<i64>>()?.map(Timestamp),
+    })
 }
 
 /// Revokes a token; one that is revoked stays so.
