@@ -84,7 +84,7 @@ impl Log {
     pub(crate) fn append(&mut self, now_ms: u64, stream: Stream, bytes: &[u8]) {
         if self.kind == Kind::Whole {
             self.append_within_limit(now_ms, stream, bytes);
-        } else if self.has_room(bytes.len()) {
+        } else if self.has_room(self.notice().len() + bytes.len()) {
             self.keep(now_ms, stream, bytes);
         } else {
             self.truncated = true;

@@ -60,6 +60,10 @@ impl Output {
         self.stdout.take(&mut self.log, now_ms, DRAIN_CHUNKS);
         self.stdout.fd = None;
         self.stderr.fd = None;
+    }
+
+    /// The last word in the log, when something is missing at its end.
+    pub(crate) fn say_what_is_missing(&mut self, now_ms: u64) {
         self.log.say_what_is_missing(now_ms, Stream::Stdout);
     }
 

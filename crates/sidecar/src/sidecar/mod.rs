@@ -71,7 +71,7 @@ enum Source {
 pub(crate) struct Sidecar {
     directory: AttemptDirectory,
     /// Held as long as we watch the attempt; nothing else says so.
-    _lock: File,
+    lock: File,
     listener: UnixListener,
     signals: SignalQueue,
     connection: Option<Connection>,
@@ -106,7 +106,7 @@ impl Sidecar {
     ) -> Self {
         Self {
             directory,
-            _lock: lock,
+            lock,
             listener,
             signals: link.signals,
             connection: Some(link.connection),

@@ -180,6 +180,7 @@ impl Sidecar {
 
     pub(super) fn finish(&mut self, now: Now, survivors: usize) {
         self.output.drain(now.unix_ms);
+        self.output.say_what_is_missing(now.unix_ms);
         self.tell_log_growth();
         let record = Box::new(self.report(now, survivors));
         self.memory = None;
@@ -206,6 +207,11 @@ impl Sidecar {
 
     pub(super) fn leave_or_write_again(&mut self, now: Now) {
         if self.record_is_safe {
+            self.acknowledged = true;
+            return;
+        }
+        if self.is_out_of_reach() {
+            // Nobody can be told.
             self.acknowledged = true;
             return;
         }
@@ -269,6 +275,14 @@ impl Sidecar {
     pub(super) fn end_as_orphan(&mut self, now: Now) {
         let limit_ms = self.plan.times.orphan_limit_ms;
         let message = format!("no worker came for it in {}, so it was stopped", seconds(limit_ms));
+        let ending = Ending { by: EndedBy::Stop, message: Some(message) };
+        self.end(now, self.plan.times.stop_grace_ms, ending);
+    }
+
+    /// Whoever asks for this attempt can't find us and has it started again, so that it must not go on here.
+    pub(super) fn end_out_of_reach(&mut self, now: Now) {
+        let message =
+            "its attempt directory was removed and its worker is gone, so it was stopped".to_owned();
         let ending = Ending { by: EndedBy::Stop, message: Some(message) };
         self.end(now, self.plan.times.stop_grace_ms, ending);
     }

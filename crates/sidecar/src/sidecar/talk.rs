@@ -1,6 +1,7 @@
 //! What the sidecar says to the worker and does on its word.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 
 use jobyard_handoff::{EndedBy, FromSidecar, Hello, SidecarPhase, StopReason, ToSidecar};
 
@@ -68,6 +69,14 @@ impl Sidecar {
         let early_ms = (chance >> 16) % (interval_ms / 10 + 1);
         self.timers.set(Timer::Heartbeat, now.monotonic_ms.saturating_add(interval_ms - early_ms));
         self.say(&FromSidecar::Heartbeat { sent_at_boottime_ms: now.boottime_ms });
+        if self.is_out_of_reach() {
+            self.end_out_of_reach(now);
+        }
+    }
+
+    /// No worker is there, and none can come: what leads to us is gone.
+    pub(super) fn is_out_of_reach(&self) -> bool {
+        self.connection.is_none() && self.lock.metadata().is_ok_and(|lock| lock.nlink() == 0)
     }
 
     /// The first bytes are told at once, what follows is gathered.

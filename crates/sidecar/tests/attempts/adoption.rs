@@ -160,3 +160,41 @@ fn a_name_longer_than_a_socket_s_may_be() {
     assert!(sidecar.process.wait().unwrap().success());
     cleanup(&prepared.plan).unwrap();
 }
+
+#[test]
+fn one_whose_directory_is_gone_stops_once_no_worker_is_there() {
+    let world = World::new();
+    let seconds = odd_seconds();
+    let draft = world.shell(&format!("sleep {seconds}")).with(|draft| draft.times.heartbeat_ms = 20);
+    let mut live = draft.start();
+    live.talk.started();
+    std::fs::remove_dir_all(live.directory.path()).unwrap();
+    // While its worker is there, nothing is lost.
+    for _ in 0..3 {
+        live.talk.heartbeat();
+    }
+    assert!(!processes_with(&seconds).is_empty());
+    let (plan, mut process) = (live.plan, live.process);
+    drop(live.talk);
+    assert!(process.wait().unwrap().success());
+    assert_eq!(processes_with(&seconds), []);
+    cleanup(&plan).unwrap();
+}
+
+#[test]
+fn one_whose_directory_is_gone_still_tells_its_worker_how_it_ended() {
+    let world = World::new();
+    let mut live = world.shell("read line < gate; exit 4").start_with(|plan, _| {
+        let gate = plan.directory.join("gate");
+        assert!(
+            std::process::Command::new("mkfifo").args(["-m", "666"]).arg(gate).status().unwrap().success()
+        );
+    });
+    live.talk.started();
+    std::fs::remove_dir_all(live.directory.path()).unwrap();
+    std::fs::write(live.plan.directory.join("gate"), "go\n").unwrap();
+    assert_eq!(live.talk.ended().exit, Some(TaskExit::Code(4)));
+    live.talk.acknowledge();
+    live.process.wait().unwrap();
+    cleanup(&live.plan).unwrap();
+}

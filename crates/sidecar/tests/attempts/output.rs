@@ -136,7 +136,7 @@ fn the_log_of_a_service_is_limited_by_what_lies_there() {
         let lies_there: u64 = files.iter().map(|file| file.metadata().unwrap().len()).sum();
         assert!((80_000..=100_000).contains(&lies_there), "{lies_there} bytes");
         let (last, delivered) = files.split_last().unwrap();
-        assert!(delivered.len() >= 5 && last.exists(), "{files:?}");
+        assert!(delivered.len() >= 2 && last.exists(), "{files:?}");
         for file in delivered {
             read.extend(read_log(file).0);
             std::fs::remove_file(file).unwrap();

@@ -149,4 +149,48 @@ mod tests {
             assert!(refused.to_string().contains(check), "{table}, {change}: {refused}");
         }
     }
+
+    /// As version 3 left them: a job with executable, input and outputs, one with the same input that left nothing, one
+    /// with files of its node, one that was lost.
+    const JOBS_OF_VERSION_3: &str = r#"
+        INSERT INTO job SELECT unhex(printf('%032d', number)), 1, 1, 1, 'old', 1, 'ann', 7, NULL, spec FROM
+          (SELECT 1 AS number, '{"binary":{"artifact":"' || replace(hex(zeroblob(32)), '0', 'a') ||
+                  '"},"input_path":"sha256:' || replace(hex(zeroblob(32)), '0', 'b') || '"}' AS spec
+           UNION ALL
+           SELECT 2, '{"binary":null,"input_path":"sha256:' || replace(hex(zeroblob(32)), '0', 'b') || '"}'
+           UNION ALL SELECT 3, '{"binary":{"file":"/bin/true"}}'
+           UNION ALL SELECT 4, '{"binary":null}');
+        INSERT INTO attempt SELECT unhex(printf('%032d', number)), 1, 1, 3, 0, 0, x'01', x'01', x'01', 'node', 1, NULL, NULL,
+            1, 1, 0, said FROM
+          (SELECT 1 AS number, '{"Exited":{"outputs":{"kept":"' || replace(hex(zeroblob(32)), '0', 'c') || '"}}}' AS said
+           UNION ALL SELECT 2, '{"Exited":{"outputs":"none"}}'
+           UNION ALL SELECT 3, '{"Exited":{}}'
+           UNION ALL SELECT 4, '"Silent"');
+        INSERT INTO artifact VALUES (unhex(replace(hex(zeroblob(32)), '0', 'a')), 3, 5);
+    "#;
+
+    #[test]
+    fn the_step_to_version_4_notes_what_the_jobs_of_before_need() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE schema_version (version INTEGER NOT NULL, oldest_binary INTEGER NOT NULL) STRICT;
+                 INSERT INTO schema_version VALUES (3, 1)",
+            )
+            .unwrap();
+        for old in &MIGRATIONS[..3] {
+            connection.execute_batch(old.sql).unwrap();
+        }
+        connection.execute_batch(JOBS_OF_VERSION_3).unwrap();
+        migrate(&mut connection, Timestamp(9)).unwrap();
+        let mut statement = connection
+            .prepare("SELECT lower(substr(hex(hash), 1, 2)) || hex(substr(job_id, 16)) FROM job_artifact ORDER BY 1")
+            .unwrap();
+        let needed: Vec<String> =
+            statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(needed, ["aa01", "bb01", "bb02", "cc01"]);
+        let used = "SELECT used_ms FROM artifact WHERE doomed_ms IS NULL";
+        assert_eq!(connection.query_row(used, [], |row| row.get::<_, i64>(0)).unwrap(), 5);
+    }
 }

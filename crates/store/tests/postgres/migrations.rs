@@ -57,6 +57,43 @@ async fn a_server_that_is_not_there_is_unavailable() {
     assert!(refused.to_string().contains("connection string"), "{refused}");
 }
 
+const TO_VERSION_3: [&str; 3] = [
+    include_str!("../../src/postgres/migrations/0001_spine.sql"),
+    include_str!("../../src/postgres/migrations/0002_followers.sql"),
+    include_str!("../../src/postgres/migrations/0003_trees.sql"),
+];
+
+/// As version 3 left them: a job with executable, input and outputs, one with the same input that left nothing, one
+/// with files of its node, one that was lost.
+const JOBS_OF_VERSION_3: &str = r#"
+    CREATE TABLE schema_version (version int NOT NULL, oldest_binary int NOT NULL);
+    INSERT INTO schema_version VALUES (3, 1);
+    INSERT INTO job SELECT lpad(number::text, 32, '0')::uuid, 1, 1, 1, 'old', 1, 'ann', 7, NULL, spec::json FROM (VALUES
+      (1, '{"binary":{"artifact":"' || repeat('a', 64) || '"},"input_path":"sha256:' || repeat('b', 64) || '"}'),
+      (2, '{"binary":null,"input_path":"sha256:' || repeat('b', 64) || '"}'),
+      (3, '{"binary":{"file":"/bin/true"}}'),
+      (4, '{"binary":null}')) AS old(number, spec);
+    INSERT INTO attempt SELECT id, 1, 1, 3, 0, false, id, id, id, 'node', 1, NULL, NULL, 1, 1, 0, said FROM (VALUES
+      (1, '{"Exited":{"outputs":{"kept":"' || repeat('c', 64) || '"}}}'),
+      (2, '{"Exited":{"outputs":"none"}}'),
+      (3, '{"Exited":{}}'),
+      (4, '"Silent"')) AS old(number, said), LATERAL (SELECT lpad(number::text, 32, '0')::uuid) AS job(id);
+    INSERT INTO artifact VALUES (decode(repeat('a', 64), 'hex'), 3, 5);
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_step_to_version_4_notes_what_the_jobs_of_before_need() {
+    let server = Server::new(Cluster::start_new().unwrap());
+    for sql in TO_VERSION_3.into_iter().chain([JOBS_OF_VERSION_3]) {
+        server.sql(sql).await;
+    }
+    PostgresStore::migrate(&server.config()).await.unwrap();
+    let needed = "SELECT left(encode(hash, 'hex'), 2) || right(job_id::text, 2) FROM job_artifact ORDER BY 1";
+    assert_eq!(server.sql(needed).await, ["aa01", "bb01", "bb02", "cc01"]);
+    assert_eq!(server.sql("SELECT used_ms FROM artifact WHERE doomed_ms IS NULL").await, ["5"]);
+    PostgresStore::check(&server.config()).await.unwrap();
+}
+
 /// Restarts of what never ran.
 const STARTING_SERVICE: &str = "INSERT INTO attempt_live
     (job_id, number, phase, lease_id, node_id, session, placed_ms, accepted_ms, lease_until_ms, heard_ms, cpu_milli,
