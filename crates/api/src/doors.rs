@@ -86,4 +86,24 @@ pub trait ReportDoor: Send + Sync + 'static {
         &self,
         request: proto::FetchSecretsRequest,
     ) -> Result<proto::FetchSecretsReply, DoorError>;
+
+    /// The objects in S3 that a live attempt's job names, as they are now. [`DoorError::Refused`]: they are not there, or
+    /// not to be had.
+    async fn find_objects(
+        &self,
+        request: proto::FindObjectsRequest,
+    ) -> Result<proto::FindObjectsReply, DoorError>;
+
+    /// The bytes of one of them from an offset on, as long as it is the one that was found.
+    async fn fetch_object(
+        &self,
+        request: proto::FetchObjectRequest,
+    ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError>;
+
+    /// Keeps a file of a live attempt's outputs, or their manifest, where its job says. As [`ReportDoor::store_artifact`].
+    async fn store_output(
+        &self,
+        request: proto::StoreOutputRequest,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), DoorError>;
 }

@@ -106,6 +106,30 @@ impl ReportDoor for Echo {
             false => Err(DoorError::Refused { address: String::new(), why: format!("{length} bytes") }),
         }
     }
+
+    async fn find_objects(
+        &self,
+        request: proto::FindObjectsRequest,
+    ) -> Result<proto::FindObjectsReply, DoorError> {
+        Ok(proto::FindObjectsReply { objects: Vec::new(), next: request.after })
+    }
+
+    async fn fetch_object(
+        &self,
+        request: proto::FetchObjectRequest,
+    ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError> {
+        let broken = DoorError::Unknown { address: String::new(), why: "it was changed".to_owned() };
+        Ok(futures_util::stream::iter([Ok(request.path.into()), Err(broken)]).boxed())
+    }
+
+    async fn store_output(
+        &self,
+        request: proto::StoreOutputRequest,
+        data: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        let named = proto::StoreArtifactRequest { sha256: request.sha256, ..Default::default() };
+        self.store_artifact(named, data).await
+    }
 }
 
 struct Served {

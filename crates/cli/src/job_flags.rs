@@ -48,16 +48,19 @@ pub(crate) struct JobFlags {
     /// For people and filters; may be repeated
     #[arg(long, short, value_name = "KEY=VALUE", help_heading = "Job")]
     pub(crate) label: Vec<Pair>,
-    /// The executable: sha256:<hex> in the artifact store, or file:///… where the server allows it
+    /// The executable: sha256:<hex> in the artifact store, or s3://… or file:///… where the server allows it
     #[arg(long, value_name = "URL", help_heading = "Job")]
     pub(crate) binary: Option<String>,
     /// Upload the program although it is named by an absolute path
     #[arg(long, conflicts_with = "binary", help_heading = "Job")]
     pub(crate) upload: bool,
-    /// What the job reads: a folder or file of this machine, which is uploaded, or sha256:<hex>; the job finds it in the
-    /// folder JOBYARD_INPUT, a single file there as `artifact`
+    /// What the job reads: a folder or file of this machine, which is uploaded, or sha256:<hex>, or s3://… where the
+    /// server allows it; the job finds it in the folder JOBYARD_INPUT, a single uploaded file there as `artifact`
     #[arg(long, value_name = "PATH", help_heading = "Job")]
     pub(crate) input: Option<String>,
+    /// Where in S3 its outputs go, s3://…, where the server allows it; else they go to the server
+    #[arg(long, value_name = "URL", help_heading = "Job")]
+    pub(crate) output_to: Option<String>,
     /// The same key with the same job gives the same job again
     #[arg(long, value_name = "KEY", help_heading = "Job")]
     pub(crate) idempotency_key: Option<String>,
@@ -208,6 +211,7 @@ impl JobFlags {
             origin: self.origin.clone(),
             idempotency_key: self.idempotency_key.clone(),
             input_path: self.input.clone().filter(|input| is_url(input)),
+            output_path: self.output_to.clone(),
             secret_env: SecretEnv(map(self
                 .secret_env
                 .iter()

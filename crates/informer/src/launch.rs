@@ -1,16 +1,21 @@
 //! A claimed attempt as a worker is told of it.
 
 use jobyard_api::proto;
-use jobyard_model::{BinaryUrl, JobKind};
+use jobyard_model::{BinaryUrl, InputPath, JobKind};
 use jobyard_store::Claimed;
 
 /// Everything the worker needs; nothing of it is looked up again.
 pub(crate) fn launch_message(claimed: &Claimed) -> proto::Launch {
     let spec = &claimed.spec;
-    let (artifact, file) = match &spec.binary {
-        Some(BinaryUrl::Artifact(hash)) => (hash.0.to_vec(), String::new()),
-        Some(BinaryUrl::File(path)) => (Vec::new(), path.clone()),
-        None => (Vec::new(), String::new()),
+    let (artifact, file, executable_url) = match &spec.binary {
+        Some(BinaryUrl::Artifact(hash)) => (hash.0.to_vec(), String::new(), String::new()),
+        Some(BinaryUrl::File(path)) => (Vec::new(), path.clone(), String::new()),
+        Some(BinaryUrl::S3(place)) => (Vec::new(), String::new(), place.to_string()),
+        None => (Vec::new(), String::new(), String::new()),
+    };
+    let input_url = match &spec.input_path {
+        Some(InputPath::S3(place)) => place.to_string(),
+        Some(InputPath::Stored(_)) | None => String::new(),
     };
     proto::Launch {
         job_id: claimed.job_id.0.as_bytes().to_vec().into(),
@@ -33,5 +38,8 @@ pub(crate) fn launch_message(claimed: &Claimed) -> proto::Launch {
             backoff_ms: spec.backoff_ms,
             final_exit_codes: spec.no_retry_exit_codes.clone(),
         }),
+        executable_url,
+        input_url,
+        output_url: spec.output_path.as_ref().map_or_else(String::new, ToString::to_string),
     }
 }

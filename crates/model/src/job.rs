@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
 
-use crate::ids::InvalidId;
-use crate::{ArtifactHash, Priority, Resources, Timestamp};
+use crate::s3::InvalidS3Url;
+use crate::{ArtifactHash, JobId, Priority, Resources, S3Url, Timestamp};
 
 /// What kind of job it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,28 +84,51 @@ pub enum BinaryUrl {
     Artifact(#[serde(with = "hash_text")] ArtifactHash),
     /// `file://<absolute path>`: a file of the node, where the server's settings allow it. Holds the path.
     File(String),
+    /// `s3://<bucket>/<key>`: an object, where the server's settings allow it.
+    S3(S3Url),
 }
 
 /// Where a job's input lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputPath {
     /// `sha256:<hex>`: a tree, or a single artifact.
     Stored(ArtifactHash),
+    /// `s3://<bucket>/<key>`: an object, or with a `/` at its end all objects below it, where the server's settings
+    /// allow it.
+    S3(S3Url),
+}
+
+/// Why a text names no input.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum InvalidInputPath {
+    /// It is neither kind.
+    #[error(
+        "expected `sha256:` and the 64 lower-case hex digits of a tree's or artifact's hash, or s3://<bucket>/<key>"
+    )]
+    Unknown,
+    /// It is a place in S3 that can't be used.
+    #[error(transparent)]
+    S3(#[from] InvalidS3Url),
 }
 
 impl fmt::Display for InputPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stored(hash) => write!(formatter, "sha256:{hash}"),
+            Self::S3(place) => place.fmt(formatter),
         }
     }
 }
 
 impl FromStr for InputPath {
-    type Err = InvalidId;
+    type Err = InvalidInputPath;
 
-    fn from_str(text: &str) -> Result<Self, InvalidId> {
-        text.strip_prefix("sha256:").unwrap_or_default().parse().map(Self::Stored)
+    fn from_str(text: &str) -> Result<Self, InvalidInputPath> {
+        if text.starts_with("s3://") {
+            return Ok(Self::S3(text.parse()?));
+        }
+        let hash = text.strip_prefix("sha256:").and_then(|hash| hash.parse().ok());
+        hash.map(Self::Stored).ok_or(InvalidInputPath::Unknown)
     }
 }
 
@@ -117,7 +140,7 @@ impl Serialize for InputPath {
 
 impl<'de> Deserialize<'de> for InputPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -203,6 +226,9 @@ pub struct JobSpec {
     /// What is staged for each attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_path: Option<InputPath>,
+    /// Where its outputs go, below a folder for each attempt; `None`: into the artifact store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_path: Option<S3Url>,
     /// It came with secrets, which are kept apart.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_secret_env: bool,
@@ -219,14 +245,23 @@ impl JobSpec {
     pub fn executable(&self) -> Option<ArtifactHash> {
         match self.binary {
             Some(BinaryUrl::Artifact(hash)) => Some(hash),
-            Some(BinaryUrl::File(_)) | None => None,
+            Some(BinaryUrl::File(_) | BinaryUrl::S3(_)) | None => None,
         }
     }
 
     /// The tree or artifact that is staged.
     #[must_use]
     pub fn input(&self) -> Option<ArtifactHash> {
-        self.input_path.map(|InputPath::Stored(hash)| hash)
+        match self.input_path {
+            Some(InputPath::Stored(hash)) => Some(hash),
+            Some(InputPath::S3(_)) | None => None,
+        }
+    }
+
+    /// Where an attempt's outputs lie, when they don't go into the artifact store: `<output_path>/<job>/<attempt>/`.
+    #[must_use]
+    pub fn output_of(&self, job_id: JobId, attempt: u32) -> Option<String> {
+        self.output_path.as_ref().map(|place| format!("{}{job_id}/{attempt}/", place.as_prefix()))
     }
 
     /// Every artifact that must be there before an attempt can start, each once.

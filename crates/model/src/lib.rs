@@ -26,7 +26,7 @@ pub mod time;
 pub use attempt::{AttemptEnd, EndedBy, Exit, ExitFacts, LiveAttempt, Outcome, Outputs, Phase, Usage};
 pub use ids::{ArtifactHash, JobId, LeaseId, NodeId, SessionId};
 pub use intent::Intent;
-pub use job::{BinaryUrl, InputPath, IoClass, JobKind, JobSpec, Origin, Runtime};
+pub use job::{BinaryUrl, InputPath, InvalidInputPath, IoClass, JobKind, JobSpec, Origin, Runtime};
 pub use lane::{Lane, Priority};
 pub use lifecycle::{Job, JobEvent, JobState};
 pub use placement::{NodeState, QueueHead, Shape, ShapeId};

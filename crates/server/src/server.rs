@@ -18,6 +18,7 @@ use crate::ids::JobIds;
 use crate::logs::LogRetention;
 use crate::metrics::Metrics;
 use crate::operations::fleet::FleetView;
+use crate::s3::JobBuckets;
 use crate::secrets::SecretKeys;
 use crate::settings::ServerSettings;
 
@@ -27,6 +28,8 @@ pub struct ServerParts {
     pub store: Arc<dyn Store>,
     /// Where bytes lie.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// The places in S3 that jobs may name.
+    pub buckets: Arc<JobBuckets>,
     /// What jobs' secrets are kept with; without keys jobs with secrets are refused.
     pub secret_keys: Option<SecretKeys>,
     /// What can be set.
@@ -92,6 +95,10 @@ impl Server {
 
     pub(crate) fn secret_keys(&self) -> Option<&SecretKeys> {
         self.inner.parts.secret_keys.as_ref()
+    }
+
+    pub(crate) fn buckets(&self) -> &JobBuckets {
+        &self.inner.parts.buckets
     }
 
     pub(crate) fn settings(&self) -> &ServerSettings {

@@ -1,6 +1,6 @@
 //! Artifacts and trees, as the datastore knows them.
 
-use jobyard_model::{ArtifactHash, Timestamp};
+use jobyard_model::{ArtifactHash, JobId, JobSpec, Timestamp};
 
 /// A tree to be noted. The bytes of its manifest are durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,4 +53,15 @@ pub struct LeftoverArtifact {
     pub hash: ArtifactHash,
     /// Since when. Bytes that were written later belong to a new upload.
     pub since: Timestamp,
+}
+
+/// A live attempt, as found by its lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasedAttempt {
+    /// Its job.
+    pub job_id: JobId,
+    /// Its number.
+    pub attempt: u32,
+    /// What its job says.
+    pub spec: JobSpec,
 }

@@ -32,7 +32,7 @@ use jobyard_model::node::NodeGate;
 use jobyard_model::{ArtifactHash, JobId, LeaseSettings, NodeId, NodeState, SessionId, Timestamp};
 use tokio::sync::watch;
 
-pub use artifacts::{ArtifactCutoffs, LeftoverArtifact, NewTree, Retired, TreeRecord};
+pub use artifacts::{ArtifactCutoffs, LeasedAttempt, LeftoverArtifact, NewTree, Retired, TreeRecord};
 pub use audit::{Actor, AuditRecord};
 pub use error::{StoreError, SubmitError};
 pub use events::{EventCursor, EventFilter, EventPage, EventRecord};
@@ -130,6 +130,12 @@ pub trait Store: Send + Sync + 'static {
         &self,
         lease_id: jobyard_model::LeaseId,
     ) -> Result<Option<(JobId, SealedSecrets)>, StoreError>;
+
+    /// The live attempt with this lease, and what its job says.
+    async fn leased_attempt(
+        &self,
+        lease_id: jobyard_model::LeaseId,
+    ) -> Result<Option<LeasedAttempt>, StoreError>;
 
     // Nodes and pools.
 

@@ -99,7 +99,8 @@ impl LeftBehind {
             return Rest::Something;
         };
         let artifact = kept.artifact.map(|hash| node.artifacts.hold(Item::program(hash)));
-        self.adopted.push((Found { attempt, plan, directory, artifact }, place));
+        let outputs_in_s3 = kept.outputs_in_s3;
+        self.adopted.push((Found { attempt, plan, directory, artifact, outputs_in_s3 }, place));
         Rest::Nothing
     }
 

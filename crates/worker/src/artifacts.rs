@@ -1,7 +1,8 @@
 //! The node's cache of executables and of files of inputs: fetched once by the right of a lease, checked while they
-//! come, read-only.
+//! come, read-only. An object in S3 is named by its place, tag and size, so a changed one is another file.
 //!
-//! Invariant: a file under its hash's name holds the bytes of that hash, and stays while an attempt holds it.
+//! Invariant: a file under its hash's name holds the bytes of that hash, one of an object all bytes of the object with
+//! that tag; both stay while an attempt holds them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,6 +19,7 @@ use jobyard_api::doors::{DoorError, ReportDoor};
 use jobyard_api::grpc::convert;
 use jobyard_api::proto;
 use jobyard_model::{ArtifactHash, LeaseId};
+use jobyard_tree::MAX_FILES;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
@@ -45,37 +47,78 @@ pub(crate) enum FetchError {
     Disk(#[source] io::Error),
 }
 
-/// An artifact as it lies in the cache. One that is needed both ways lies there twice.
+/// A file as it lies in the cache. One that is needed both ways lies there twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Item {
+    /// Of an artifact's bytes; of an object's place, tag and size.
     pub(crate) hash: ArtifactHash,
     pub(crate) is_program: bool,
+    is_object: bool,
+}
+
+/// By whose right an item is fetched, and what it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) lease_id: LeaseId,
+    /// `None`: the artifact with the item's hash.
+    pub(crate) object: Option<RemoteObject>,
+}
+
+/// An object in S3 as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RemoteObject {
+    pub(crate) used_as: proto::ObjectUse,
+    /// Below the place that the job names.
+    pub(crate) path: String,
+    pub(crate) size_bytes: u64,
+    pub(crate) etag: String,
+}
+
+impl RemoteObject {
+    /// Its file, when the job names this place.
+    pub(crate) fn item(&self, url: &str) -> Item {
+        let mut hash = Sha256::new();
+        for part in [url, &self.path, &self.etag, &self.size_bytes.to_string()] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Item {
+            hash: ArtifactHash(hash.finalize().into()),
+            is_program: self.used_as == proto::ObjectUse::Executable,
+            is_object: true,
+        }
+    }
 }
 
 impl fmt::Display for Item {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.is_program { "" } else { DATA };
-        write!(formatter, "{}{kind}", self.hash)
+        let origin = if self.is_object { OBJECT } else { "" };
+        write!(formatter, "{}{kind}{origin}", self.hash)
     }
 }
 
 /// What the names of files that are no programs end in.
 const DATA: &str = "-data";
+/// What the names of files end in that came from S3.
+const OBJECT: &str = "-s3";
 
 impl Item {
     pub(crate) fn program(hash: ArtifactHash) -> Self {
-        Self { hash, is_program: true }
+        Self { hash, is_program: true, is_object: false }
     }
 
     pub(crate) fn data(hash: ArtifactHash) -> Self {
-        Self { hash, is_program: false }
+        Self { hash, is_program: false, is_object: false }
     }
 
     fn of_name(name: &str) -> Option<Self> {
-        match name.strip_suffix(DATA) {
+        let (name, is_object) = name.strip_suffix(OBJECT).map_or((name, false), |name| (name, true));
+        let item = match name.strip_suffix(DATA) {
             Some(hash) => hash.parse().ok().map(Self::data),
             None => name.parse().ok().map(Self::program),
-        }
+        };
+        item.map(|item: Self| Self { is_object, ..item })
     }
 
     /// Of its file; nobody may write to it.
@@ -165,7 +208,7 @@ impl ArtifactCache {
     pub(crate) async fn fetch(
         &self,
         hold: &Hold,
-        lease_id: LeaseId,
+        source: &Source,
         patience: Duration,
     ) -> Result<(), FetchError> {
         let item = hold.item;
@@ -174,7 +217,11 @@ impl ArtifactCache {
         let give_up_at = Instant::now() + patience;
         let mut pause = FIRST_PAUSE;
         while !self.has(item) {
-            match self.fetch_once(item, lease_id).await {
+            let fetched = match &source.object {
+                None => self.fetch_artifact(item, source.lease_id).await,
+                Some(object) => self.fetch_object(item, source.lease_id, object).await,
+            };
+            match fetched {
                 Ok(bytes) => self.count(bytes).map_err(FetchError::Disk)?,
                 Err(error @ (FetchError::Refused(_) | FetchError::Disk(_))) => return Err(error),
                 Err(error) if Instant::now() + pause > give_up_at => return Err(error),
@@ -189,7 +236,7 @@ impl ArtifactCache {
     }
 
     /// How many bytes came.
-    async fn fetch_once(&self, item: Item, lease_id: LeaseId) -> Result<u64, FetchError> {
+    async fn fetch_artifact(&self, item: Item, lease_id: LeaseId) -> Result<u64, FetchError> {
         let request = proto::FetchArtifactRequest {
             lease_id: convert::id_bytes(lease_id.0),
             sha256: bytes::Bytes::copy_from_slice(&item.hash.0),
@@ -204,6 +251,65 @@ impl ArtifactCache {
         match blocking(move || draft.finish(item)).await? {
             Finished::Kept { bytes } => Ok(bytes),
             Finished::Other { found } => Err(FetchError::Mismatch { found }),
+        }
+    }
+
+    /// How many bytes came. What a try that was cut off brought is kept for the next one: it is of the same object.
+    async fn fetch_object(
+        &self,
+        item: Item,
+        lease_id: LeaseId,
+        object: &RemoteObject,
+    ) -> Result<u64, FetchError> {
+        let (path, size_bytes) = (self.path(item), object.size_bytes);
+        let mut draft = blocking(move || Draft::resume(path, size_bytes)).await?;
+        let begun_bytes = draft.bytes;
+        if begun_bytes < size_bytes {
+            let request = proto::FetchObjectRequest {
+                lease_id: convert::id_bytes(lease_id.0),
+                r#use: object.used_as.into(),
+                path: object.path.clone(),
+                etag: object.etag.clone(),
+                offset: begun_bytes,
+            };
+            let mut chunks = self.door.fetch_object(request).await.map_err(of_door)?;
+            while let Some(chunk) = chunks.next().await {
+                let chunk = chunk.map_err(of_door)?;
+                draft = blocking(move || draft.with(&chunk)).await?;
+            }
+        }
+        if draft.bytes != size_bytes {
+            let why = format!("{} has {} of its {size_bytes} bytes", object.path, draft.bytes);
+            return Err(FetchError::Door(DoorError::Unknown { address: "report door".to_owned(), why }));
+        }
+        blocking(move || draft.keep(item)).await
+    }
+
+    /// What a job names in S3, as it is now.
+    pub(crate) async fn find_objects(
+        &self,
+        lease_id: LeaseId,
+        used_as: proto::ObjectUse,
+    ) -> Result<Vec<RemoteObject>, FetchError> {
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let lease_id = convert::id_bytes(lease_id.0);
+            let request = proto::FindObjectsRequest { lease_id, r#use: used_as.into(), after };
+            let reply = self.door.find_objects(request).await.map_err(of_door)?;
+            let object = |object: proto::FoundObject| RemoteObject {
+                used_as,
+                path: object.path,
+                size_bytes: object.size,
+                etag: object.etag,
+            };
+            found.extend(reply.objects.into_iter().map(object));
+            if found.len() > MAX_FILES {
+                return Err(FetchError::Refused(format!("it has more than {MAX_FILES} files")));
+            }
+            if reply.next.is_empty() {
+                return Ok(found);
+            }
+            after = reply.next;
         }
     }
 
@@ -294,6 +400,18 @@ impl Draft {
         Ok(Self { path, draft, file, hash: Sha256::new(), bytes: 0 })
     }
 
+    /// Goes on with what there is of an object, unless that is too much. Its hash is nobody's concern.
+    fn resume(path: PathBuf, size_bytes: u64) -> io::Result<Self> {
+        let draft = path.with_extension("part");
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&draft)?;
+        let bytes = file.metadata()?.len();
+        if bytes > size_bytes {
+            file.set_len(0)?;
+        }
+        let bytes = if bytes > size_bytes { 0 } else { bytes };
+        Ok(Self { path, draft, file, hash: Sha256::new(), bytes })
+    }
+
     fn with(mut self, bytes: &[u8]) -> io::Result<Self> {
         self.hash.update(bytes);
         self.bytes += bytes.len() as u64;
@@ -302,16 +420,21 @@ impl Draft {
     }
 
     fn finish(self, item: Item) -> io::Result<Finished> {
-        let Self { path, draft, file, hash, bytes } = self;
-        let found = ArtifactHash(hash.finalize().into());
+        let found = ArtifactHash(self.hash.clone().finalize().into());
         if found != item.hash {
-            fs::remove_file(draft)?;
+            fs::remove_file(self.draft)?;
             return Ok(Finished::Other { found });
         }
+        Ok(Finished::Kept { bytes: self.keep(item)? })
+    }
+
+    /// Gives it its name; how many bytes it has.
+    fn keep(self, item: Item) -> io::Result<u64> {
+        let Self { path, draft, file, bytes, .. } = self;
         file.set_permissions(fs::Permissions::from_mode(item.permissions()))?;
         // Closed before it has its name: what is open for writing can't be executed.
         drop(file);
         fs::rename(draft, path)?;
-        Ok(Finished::Kept { bytes })
+        Ok(bytes)
     }
 }

@@ -1,8 +1,10 @@
-//! Staging an input: a tree's files, or a single artifact, read-only in a folder of the attempt.
+//! Staging an input: a tree's files, a single artifact, or objects of S3, read-only in a folder of the attempt. An
+//! executable in S3 is staged the same way.
 //!
 //! Owns the folder until the attempt starts. Every byte comes through the cache, checked. Where the attempt has a user
 //! of its own the files are second names of those in the cache; else they are copies, which the task may spoil.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -11,11 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use jobyard_api::proto::ObjectUse;
 use jobyard_model::{ArtifactHash, LeaseId};
 use jobyard_runtime::remove_tree;
-use jobyard_tree::{MAX_MANIFEST_BYTES, Mode, NewFolder, Tree};
+use jobyard_tree::{MAX_MANIFEST_BYTES, Mode, NewFolder, Tree, check_path};
+use tokio::time::{Instant, sleep};
 
-use crate::artifacts::{ArtifactCache, FetchError, Item, blocking};
+use crate::artifacts::{ArtifactCache, FetchError, Item, RemoteObject, Source, blocking};
 
 /// Files of one input on their way at a time.
 const AT_ONCE: usize = 16;
@@ -27,7 +31,7 @@ const BEGINNING_BYTES: usize = 64;
 /// What is to be staged, for whom, where.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
-    pub(crate) hash: ArtifactHash,
+    pub(crate) what: Wanted,
     pub(crate) lease_id: LeaseId,
     pub(crate) folder: PathBuf,
     /// The task runs as another user than the worker, and so can't write to files of the cache.
@@ -36,44 +40,144 @@ pub(crate) struct Input {
     pub(crate) patience: Duration,
 }
 
+/// What the input is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A tree, or a single artifact.
+    Stored(ArtifactHash),
+    /// What the job names in S3.
+    Objects {
+        /// The place.
+        url: String,
+        used_as: ObjectUse,
+    },
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
 /// Stages it. When this fails or is dropped, the folder is left half filled for the attempt's clean-up.
 pub(crate) async fn stage(cache: &Arc<ArtifactCache>, input: &Input) -> Result<(), FetchError> {
-    let hold = cache.hold(Item::data(input.hash));
-    cache.fetch(&hold, input.lease_id, input.patience).await?;
-    let (manifest, folder) = (cache.path(hold.item), input.folder.clone());
-    let (tree, folder) = blocking(move || {
-        let tree = read_tree(&manifest)?;
-        // What the last attempt in this slot left for the next is not ours.
-        remove_tree(&folder)?;
-        let mut made = NewFolder::create(&folder)?;
-        for path in tree.iter().flat_map(|tree| tree.files.keys()) {
-            made.make_way(path)?;
-        }
-        Ok((tree, Arc::new(made)))
-    })
-    .await?;
-    let files: Vec<(String, Item)> = match tree {
-        None => vec![(SINGLE.to_owned(), hold.item)],
+    match &input.what {
+        Wanted::Stored(hash) => stage_stored(cache, input, *hash).await,
+        Wanted::Objects { url, used_as } => stage_objects(cache, input, (url, *used_as)).await,
+    }
+}
+
+async fn stage_stored(
+    cache: &Arc<ArtifactCache>,
+    input: &Input,
+    hash: ArtifactHash,
+) -> Result<(), FetchError> {
+    let hold = cache.hold(Item::data(hash));
+    let source = Source { lease_id: input.lease_id, object: None };
+    cache.fetch(&hold, &source, input.patience).await?;
+    let manifest = cache.path(hold.item);
+    let tree = blocking(move || read_tree(&manifest)).await?;
+    let files: Vec<Placed> = match tree {
+        None => vec![Placed { path: SINGLE.to_owned(), item: hold.item, object: None }],
         Some(tree) => {
-            let item = |(path, file): (String, jobyard_tree::TreeFile)| {
-                (path, Item { hash: file.sha256, is_program: file.mode == Mode::Executable })
+            let placed = |(path, file): (String, jobyard_tree::TreeFile)| {
+                let is_program = file.mode == Mode::Executable;
+                let item = if is_program { Item::program(file.sha256) } else { Item::data(file.sha256) };
+                Placed { path, item, object: None }
             };
-            tree.files.into_iter().map(item).collect()
+            tree.files.into_iter().map(placed).collect()
         }
     };
-    let placing = files.into_iter().map(|(path, item)| place(cache, input, &folder, (path, item)));
+    fill(cache, input, files, input.patience).await
+}
+
+/// A place that is away, or whose objects change while they are read, is looked at again until patience is over.
+async fn stage_objects(
+    cache: &Arc<ArtifactCache>,
+    input: &Input,
+    (url, used_as): (&str, ObjectUse),
+) -> Result<(), FetchError> {
+    let give_up_at = Instant::now() + input.patience;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let staged = async {
+            let found = cache.find_objects(input.lease_id, used_as).await?;
+            let files = as_files(url, found)?;
+            fill(cache, input, files, Duration::ZERO).await
+        };
+        match staged.await {
+            Err(error @ FetchError::Door(_)) if Instant::now() + pause <= give_up_at => {
+                tracing::warn!(error = &error as &dyn std::error::Error, url, "fetching again");
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Objects as files: their keys must be paths, and none a folder of another.
+fn as_files(url: &str, mut found: Vec<RemoteObject>) -> Result<Vec<Placed>, FetchError> {
+    if found.is_empty() {
+        return Err(FetchError::Refused(format!("there is nothing below {url}")));
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.dedup_by(|one, other| one.path == other.path);
+    let folders: HashSet<String> = found
+        .iter()
+        .flat_map(|object| object.path.match_indices('/').map(|(at, _)| object.path[..at].to_owned()))
+        .collect();
+    let mut files = Vec::with_capacity(found.len());
+    for object in found {
+        let path = object.path.clone();
+        check_path(&path).map_err(|fault| {
+            FetchError::Refused(format!("{url} has {path:?}, which can't be a file: {fault}"))
+        })?;
+        if folders.contains(&path) {
+            let why =
+                format!("{url} has {path:?} as an object and objects below it: it can't be file and folder");
+            return Err(FetchError::Refused(why));
+        }
+        files.push(Placed { path, item: object.item(url), object: Some(object) });
+    }
+    Ok(files)
+}
+
+/// A file of the folder, and where it comes from.
+struct Placed {
+    path: String,
+    item: Item,
+    object: Option<RemoteObject>,
+}
+
+/// Makes the folder and fills it.
+async fn fill(
+    cache: &Arc<ArtifactCache>,
+    input: &Input,
+    files: Vec<Placed>,
+    patience: Duration,
+) -> Result<(), FetchError> {
+    let path = input.folder.clone();
+    let (files, folder) = blocking(move || {
+        // What the last attempt in this slot left for the next, or the last try, is not ours.
+        remove_tree(&path)?;
+        let mut made = NewFolder::create(&path)?;
+        for file in &files {
+            made.make_way(&file.path)?;
+        }
+        Ok((files, Arc::new(made)))
+    })
+    .await?;
+    let placing = files.into_iter().map(|file| place(cache, (input, patience), &folder, file));
     stream::iter(placing).buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?;
     blocking(move || folder.close_folders()).await
 }
 
 async fn place(
     cache: &Arc<ArtifactCache>,
-    input: &Input,
+    (input, patience): (&Input, Duration),
     folder: &Arc<NewFolder>,
-    (path, item): (String, Item),
+    Placed { path, item, object }: Placed,
 ) -> Result<(), FetchError> {
     let hold = cache.hold(item);
-    cache.fetch(&hold, input.lease_id, input.patience).await?;
+    cache.fetch(&hold, &Source { lease_id: input.lease_id, object }, patience).await?;
     let (cached, folder, may_share) = (cache.path(item), Arc::clone(folder), input.may_share);
     blocking(move || {
         if may_share {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use jobyard_api::grpc::convert::{self, ConvertError};
-use jobyard_api::proto;
+use jobyard_api::proto::{self, ObjectUse};
 use jobyard_handoff::{AttemptIdentity, RestartPlan, Times};
 use jobyard_model::{ArtifactHash, JobId, LeaseId, Resources};
 
+use crate::inputs::Wanted;
 use crate::settings::WorkerTimes;
 
 /// Which attempt, and its fence.
@@ -43,6 +44,8 @@ impl AttemptRef {
 pub(crate) enum Executable {
     /// To be fetched into the cache.
     Artifact(ArtifactHash),
+    /// An object of S3, to be staged.
+    Object(String),
     /// A file of the node.
     File(PathBuf),
     /// `command[0]` names what the node has.
@@ -54,8 +57,10 @@ pub(crate) enum Executable {
 pub(crate) struct Order {
     pub(crate) attempt: AttemptRef,
     pub(crate) executable: Executable,
-    /// A tree or a single artifact, to be staged.
-    pub(crate) input: Option<ArtifactHash>,
+    /// To be staged.
+    pub(crate) input: Option<Wanted>,
+    /// Its outputs go to S3, not into the artifact store.
+    pub(crate) outputs_in_s3: bool,
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// It has secrets, which are fetched when all else is there.
@@ -86,12 +91,17 @@ impl Order {
             Executable::Artifact(convert::artifact_hash(&launch.artifact)?)
         } else if !launch.file.is_empty() {
             Executable::File(launch.file.into())
+        } else if !launch.executable_url.is_empty() {
+            Executable::Object(launch.executable_url)
         } else {
             Executable::Command
         };
-        let input = match launch.input.is_empty() {
-            true => None,
-            false => Some(convert::artifact_hash(&launch.input)?),
+        let input = if !launch.input.is_empty() {
+            Some(Wanted::Stored(convert::artifact_hash(&launch.input)?))
+        } else if !launch.input_url.is_empty() {
+            Some(Wanted::Objects { url: launch.input_url, used_as: ObjectUse::Input })
+        } else {
+            None
         };
         let mut environment: Vec<_> =
             launch.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -108,6 +118,7 @@ impl Order {
             },
             executable,
             input,
+            outputs_in_s3: !launch.output_url.is_empty(),
             command: launch.command.into_iter().map(Into::into).collect(),
             environment,
             has_secrets: launch.secrets,
@@ -132,10 +143,11 @@ impl Order {
     pub(crate) fn record(&self) -> Vec<u8> {
         let artifact = match self.executable {
             Executable::Artifact(hash) => Bytes::copy_from_slice(&hash.0),
-            Executable::File(_) | Executable::Command => Bytes::new(),
+            Executable::Object(_) | Executable::File(_) | Executable::Command => Bytes::new(),
         };
         let launch = proto::Launch {
             artifact,
+            output_url: if self.outputs_in_s3 { "s3://".to_owned() } else { String::new() },
             cpu_milli: self.resources.cpu_milli,
             memory_bytes: self.resources.memory_bytes,
             ..proto::Launch::default()
@@ -159,6 +171,7 @@ fn restart_plan(restarts: proto::Restarts) -> RestartPlan {
 pub(crate) struct Kept {
     pub(crate) resources: Resources,
     pub(crate) artifact: Option<ArtifactHash>,
+    pub(crate) outputs_in_s3: bool,
 }
 
 impl Kept {
@@ -168,6 +181,7 @@ impl Kept {
         Self {
             resources: Resources { cpu_milli: launch.cpu_milli, memory_bytes: launch.memory_bytes },
             artifact: convert::artifact_hash(&launch.artifact).ok(),
+            outputs_in_s3: !launch.output_url.is_empty(),
         }
     }
 }

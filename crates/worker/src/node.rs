@@ -97,10 +97,14 @@ impl Node {
                 artifact = self.artifacts.path(Item::program(*hash));
                 Program::Artifact(&artifact)
             }
+            Executable::Object(url) => {
+                artifact = self.places.program(slot, url);
+                Program::Artifact(&artifact)
+            }
             Executable::File(path) => Program::Artifact(path),
             Executable::Command => Program::FromArguments,
         };
-        let input = order.input.map(|_| self.places.input(slot));
+        let input = order.input.as_ref().map(|_| self.places.input(slot));
         self.runtime.prepare(&PrepareRequest {
             identity: order.attempt.identity(),
             name: &slot.to_string(),

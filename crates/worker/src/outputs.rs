@@ -1,12 +1,13 @@
-//! Sending what an attempt left in its output folder: the files that the artifact store lacks, then the manifest.
+//! Sending what an attempt left in its output folder: the files that the artifact store lacks, or where the job says in
+//! S3 all of them, then the manifest.
 //!
 //! Owns nothing; the folder is nobody's any more, since all of the attempt's processes are gone. Repeatable: what went up
 //! before is not sent again. Only files of the attempt's own user are read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,6 +30,8 @@ const AT_ONCE: usize = 4;
 /// Artifacts in one question for what is missing.
 const ASKED_AT_ONCE: usize = 1_000;
 const READ_BYTES: usize = 256 << 10;
+/// What the manifest is called in S3. It goes up last.
+const MANIFEST: &str = "_manifest.json";
 
 /// Why outputs are not kept.
 #[derive(Debug, Error)]
@@ -50,6 +53,8 @@ pub(crate) struct Output {
     pub(crate) folder: PathBuf,
     /// Whose files are taken; `None`: whosever.
     pub(crate) owner: Option<u32>,
+    /// They go where the job says in S3.
+    pub(crate) in_s3: bool,
 }
 
 /// Whether there is anything to send. Blocks.
@@ -87,10 +92,13 @@ pub(crate) async fn upload(
     let files = stream::iter(hashing).buffer_unordered(AT_ONCE).try_collect().await?;
     let tree = Tree { files };
     let (manifest, hash) = tree.encode().map_err(|error| of_manifest(&error))?;
-    let sending = Sending { door, lease_id: output.lease_id, folder, tree, manifest: manifest.into(), hash };
+    let manifest = manifest.into();
+    let (lease_id, sent) = (output.lease_id, Mutex::default());
+    let sending = Sending { door, lease_id, folder, tree, manifest, hash, sent };
     let mut pause = FIRST_PAUSE;
     loop {
-        match sending.send_all().await {
+        let done = if output.in_s3 { sending.put_all().await } else { sending.send_all().await };
+        match done {
             Ok(()) => return Ok(Some(hash)),
             Err(UploadError::Door(error)) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "sending outputs again");
@@ -109,6 +117,8 @@ struct Sending {
     tree: Tree,
     manifest: Bytes,
     hash: ArtifactHash,
+    /// Files that arrived in S3, where nobody is asked for what is missing.
+    sent: Mutex<HashSet<String>>,
 }
 
 impl Sending {
@@ -136,12 +146,61 @@ impl Sending {
         Ok(reply.missing.iter().filter_map(|hash| convert::artifact_hash(hash).ok()).collect())
     }
 
+    /// All files that have not arrived, then the manifest.
+    async fn put_all(&self) -> Result<(), UploadError> {
+        if self.tree.files.contains_key(MANIFEST) {
+            let why =
+                format!("`{MANIFEST}` is the name of the manifest itself: call the file something else");
+            return Err(UploadError::Refused(why));
+        }
+        let missing: Vec<(String, ArtifactHash)> = {
+            let sent = self.sent();
+            let missing = self.tree.files.iter().filter(|(path, _)| !sent.contains(*path));
+            missing.map(|(path, file)| (path.clone(), file.sha256)).collect()
+        };
+        let sending = missing.into_iter().map(|(path, hash)| self.put_file(path, hash));
+        stream::iter(sending).buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?;
+        let manifest = stream::iter([Ok(self.manifest.clone())]).boxed();
+        self.put(MANIFEST, self.hash, manifest).await
+    }
+
+    async fn put_file(&self, path: String, hash: ArtifactHash) -> Result<(), UploadError> {
+        let data = self.open(&path).await?;
+        self.put(&path, hash, data).await?;
+        self.sent().insert(path);
+        Ok(())
+    }
+
+    fn sent(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn put(
+        &self,
+        path: &str,
+        hash: ArtifactHash,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), UploadError> {
+        let request = proto::StoreOutputRequest {
+            lease_id: convert::id_bytes(self.lease_id.0),
+            path: path.to_owned(),
+            sha256: Bytes::copy_from_slice(&hash.0),
+            manifest: path == MANIFEST,
+            data: Bytes::new(),
+        };
+        self.door.store_output(request, data).await.map_err(of_door)
+    }
+
     async fn send_file(&self, hash: ArtifactHash, path: &str) -> Result<(), UploadError> {
+        let data = self.open(path).await?;
+        self.store(hash, Kind::File, data).await
+    }
+
+    async fn open(&self, path: &str) -> Result<BoxStream<'static, io::Result<Bytes>>, UploadError> {
         let (folder, opening) = (Arc::clone(&self.folder), path.to_owned());
         let file = blocking(move || Ok(folder.open_file(&opening)?)).await?;
         let size = self.tree.files.get(path).map_or(0, |file| file.size);
-        let data = ReaderStream::with_capacity(tokio::fs::File::from_std(file).take(size), READ_BYTES);
-        self.store(hash, Kind::File, data.boxed()).await
+        Ok(ReaderStream::with_capacity(tokio::fs::File::from_std(file).take(size), READ_BYTES).boxed())
     }
 
     async fn store(

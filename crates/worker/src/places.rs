@@ -18,6 +18,9 @@ use crate::settings::WorkerSettings;
 /// `statfs` of a tmpfs and of a ramfs.
 const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
+/// In an attempt's private directory, for an executable that is no artifact.
+pub(crate) const PROGRAM_FOLDER: &str = "program";
+
 /// Every directory of a worker; all exist.
 #[derive(Debug)]
 pub(crate) struct Places {
@@ -81,6 +84,12 @@ impl Places {
     /// Where the attempt in this slot finds its input, when it has one.
     pub(crate) fn input(&self, slot: u32) -> PathBuf {
         self.scratch(slot).join("input")
+    }
+
+    /// Where the attempt in this slot finds its executable, when that is an object at this place in S3.
+    pub(crate) fn program(&self, slot: u32, url: &str) -> PathBuf {
+        let name = url.rsplit('/').next().unwrap_or_default();
+        self.scratch(slot).join(PROGRAM_FOLDER).join(name)
     }
 
     /// Removes the private directories that are kept for the next attempts.

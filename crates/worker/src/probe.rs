@@ -68,6 +68,7 @@ fn order() -> Order {
         attempt: AttemptRef { job_id: JobId(Uuid::nil()), number: 0, lease_id: LeaseId(Uuid::nil()) },
         executable: Executable::Command,
         input: None,
+        outputs_in_s3: false,
         command: vec![OsString::from("/bin/true")],
         environment: Vec::new(),
         has_secrets: false,

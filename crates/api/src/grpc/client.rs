@@ -160,26 +160,67 @@ impl ReportDoor for ReportDoorClient {
     ) -> Result<(), DoorError> {
         let (address, mut calls) = self.calls().await?;
         let progress = Arc::new(Progress::default());
-        let call = calls.store_artifact(outgoing(request, data, Arc::clone(&progress)));
-        tokio::pin!(call);
-        let mut seen = 0;
-        let answer = loop {
-            if let Ok(answer) = timeout(CHUNK_DEADLINE, &mut call).await {
-                break answer.map(|_| ()).map_err(|status| error_of(&status, address.name()));
-            }
-            let now = progress.pieces.load(Ordering::Relaxed);
-            if now == seen {
-                address.let_go().await;
-                let why = format!("no bytes were taken in {} s", CHUNK_DEADLINE.as_secs());
-                break Err(DoorError::Unknown { address: address.name(), why });
-            }
-            seen = now;
-        };
-        // An artifact that could not be read to its end was cut off: what the server said of the rest says nothing.
-        match progress.broken.get() {
-            Some(why) => Err(DoorError::Unknown { address: address.name(), why: why.clone() }),
-            None => self.noted(answer),
+        let first = proto::StoreArtifactRequest { data: Bytes::new(), ..request };
+        let piece = |data| proto::StoreArtifactRequest { data, ..Default::default() };
+        let call = calls.store_artifact(outgoing(first, piece, data, Arc::clone(&progress)));
+        self.noted(taken(address, &progress, call).await)
+    }
+
+    async fn find_objects(
+        &self,
+        request: proto::FindObjectsRequest,
+    ) -> Result<proto::FindObjectsReply, DoorError> {
+        let (address, mut calls) = self.calls().await?;
+        self.noted(answered(address, calls.find_objects(request)).await)
+    }
+
+    async fn fetch_object(
+        &self,
+        request: proto::FetchObjectRequest,
+    ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError> {
+        let (address, mut calls) = self.calls().await?;
+        let chunks = self.noted(answered(address, calls.fetch_object(request)).await)?;
+        Ok(chunks_of(chunks, address.name()))
+    }
+
+    async fn store_output(
+        &self,
+        request: proto::StoreOutputRequest,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        let (address, mut calls) = self.calls().await?;
+        let progress = Arc::new(Progress::default());
+        let first = proto::StoreOutputRequest { data: Bytes::new(), ..request };
+        let piece = |data| proto::StoreOutputRequest { data, ..Default::default() };
+        let call = calls.store_output(outgoing(first, piece, data, Arc::clone(&progress)));
+        self.noted(taken(address, &progress, call).await)
+    }
+}
+
+/// The answer to a call that sends bytes, as long as they are taken.
+async fn taken<T>(
+    address: &Address,
+    progress: &Progress,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<(), DoorError> {
+    tokio::pin!(call);
+    let mut seen = 0;
+    let answer = loop {
+        if let Ok(answer) = timeout(CHUNK_DEADLINE, &mut call).await {
+            break answer.map(|_| ()).map_err(|status| error_of(&status, address.name()));
         }
+        let now = progress.pieces.load(Ordering::Relaxed);
+        if now == seen {
+            address.let_go().await;
+            let why = format!("no bytes were taken in {} s", CHUNK_DEADLINE.as_secs());
+            break Err(DoorError::Unknown { address: address.name(), why });
+        }
+        seen = now;
+    };
+    // A file that could not be read to its end was cut off: what the server said of the rest says nothing.
+    match progress.broken.get() {
+        Some(why) => Err(DoorError::Unknown { address: address.name(), why: why.clone() }),
+        None => answer,
     }
 }
 
@@ -190,17 +231,17 @@ struct Progress {
     broken: OnceLock<String>,
 }
 
-/// The first message names the artifact, the others carry its bytes.
-fn outgoing(
-    request: proto::StoreArtifactRequest,
+/// The first message names the file, the others carry its bytes.
+fn outgoing<M: Send + 'static>(
+    first: M,
+    message: impl Fn(Bytes) -> M + Send + 'static,
     data: BoxStream<'static, io::Result<Bytes>>,
     progress: Arc<Progress>,
-) -> impl Stream<Item = proto::StoreArtifactRequest> + Send + 'static {
-    let first = proto::StoreArtifactRequest { data: Bytes::new(), ..request };
+) -> impl Stream<Item = M> + Send + 'static {
     let pieces = data.scan((), move |(), piece| {
         progress.pieces.fetch_add(1, Ordering::Relaxed);
         std::future::ready(match piece {
-            Ok(data) => Some(proto::StoreArtifactRequest { data, ..Default::default() }),
+            Ok(data) => Some(message(data)),
             Err(error) => {
                 let _ = progress.broken.set(error.to_string());
                 None

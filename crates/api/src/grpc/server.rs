@@ -84,6 +84,7 @@ impl proto::worker_door_server::WorkerDoor for Served<dyn WorkerDoor> {
 #[async_trait]
 impl proto::report_door_server::ReportDoor for Served<dyn ReportDoor> {
     type FetchArtifactStream = BoxStream<'static, Result<proto::ArtifactChunk, Status>>;
+    type FetchObjectStream = BoxStream<'static, Result<proto::ArtifactChunk, Status>>;
 
     async fn register(
         &self,
@@ -140,6 +141,36 @@ impl proto::report_door_server::ReportDoor for Served<dyn ReportDoor> {
             Err(status) => Err(io::Error::other(status)),
         });
         self.0.store_artifact(first, data.boxed()).await.map_err(status_of)?;
+        Ok(Response::new(proto::StoreArtifactReply {}))
+    }
+
+    async fn find_objects(
+        &self,
+        request: Request<proto::FindObjectsRequest>,
+    ) -> Result<Response<proto::FindObjectsReply>, Status> {
+        self.0.find_objects(request.into_inner()).await.map(Response::new).map_err(status_of)
+    }
+
+    async fn fetch_object(
+        &self,
+        request: Request<proto::FetchObjectRequest>,
+    ) -> Result<Response<Self::FetchObjectStream>, Status> {
+        let chunks = self.0.fetch_object(request.into_inner()).await.map_err(status_of)?;
+        let chunks = chunks.map(|chunk| chunk.map(|data| proto::ArtifactChunk { data }).map_err(status_of));
+        Ok(Response::new(chunks.boxed()))
+    }
+
+    async fn store_output(
+        &self,
+        request: Request<Streaming<proto::StoreOutputRequest>>,
+    ) -> Result<Response<proto::StoreArtifactReply>, Status> {
+        let mut messages = request.into_inner();
+        let first = messages.message().await?.ok_or_else(|| Status::invalid_argument("it names nothing"))?;
+        let data = messages.map(|message| match message {
+            Ok(message) => Ok(message.data),
+            Err(status) => Err(io::Error::other(status)),
+        });
+        self.0.store_output(first, data.boxed()).await.map_err(status_of)?;
         Ok(Response::new(proto::StoreArtifactReply {}))
     }
 }

@@ -40,6 +40,9 @@ pub struct Job {
     /// What is staged for each attempt.
     #[serde(default)]
     pub input_path: Option<String>,
+    /// Where in S3 its outputs go; absent when they go into the artifact store.
+    #[serde(default)]
+    pub output_path: Option<String>,
     /// When it was accepted.
     pub created_time: Time,
     /// When the first attempt of the newest round was `running`.
@@ -150,8 +153,9 @@ pub struct JobResult {
     pub signal: Option<i32>,
     /// Why, in plain words; empty when there is nothing to say.
     pub message: String,
-    /// `sha256:<hex>`: the tree of what it left in `JOBYARD_OUTPUT`; absent when it left nothing, did not succeed, and
-    /// for those who don't act for its owner.
+    /// What it left in `JOBYARD_OUTPUT`: `sha256:<hex>`, a tree, or with `output_path` the folder in S3,
+    /// `<output_path>/<job>/<attempt>/`. Absent when it left nothing, did not succeed, and for those who don't act for its
+    /// owner.
     #[serde(default)]
     pub output: Option<String>,
     /// What it used; absent when nobody measured.

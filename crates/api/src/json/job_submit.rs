@@ -28,7 +28,7 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<JobKindWord>)]
     pub kind: Option<JobKind>,
-    /// `sha256:<hex>` in the artifact store, or `file:///…` where the server's settings allow it.
+    /// `sha256:<hex>` in the artifact store; `s3://<bucket>/<key>` or `file:///…` where the server's settings allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     pub binary_url: Option<String>,
@@ -99,10 +99,16 @@ pub struct JobSubmit {
     #[schema(max_length = 200)]
     pub idempotency_key: Option<String>,
     /// `sha256:<hex>`: a tree, staged read-only as the folder `JOBYARD_INPUT`, or an artifact, which lies in that folder
-    /// as `artifact`.
+    /// as `artifact`. Where the server's settings allow it `s3://<bucket>/<key>/`: all objects below that, or without
+    /// the last `/` one object, under its own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     pub input_path: Option<String>,
+    /// `s3://<bucket>/<key>` where the server's settings allow it: what it leaves in `JOBYARD_OUTPUT` goes there, below
+    /// `<job>/<attempt>/`, `_manifest.json` last, instead of into the artifact store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "s3://results/search")]
+    pub output_path: Option<String>,
     /// Secrets for the environment of the task process, beside `env`. Kept encrypted, and handed to the task alone: no
     /// answer, event or log has them. With the idempotency key other secrets are another job.
     #[serde(default, skip_serializing_if = "SecretEnv::is_empty")]

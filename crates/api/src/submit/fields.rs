@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jobyard_model::{InputPath, IoClass, JobKind, Runtime};
+use jobyard_model::{InputPath, IoClass, JobKind, Runtime, S3Url};
 
 use super::limits::{
     BACKOFF, CPU, EXIT_CODE, MAX_ARGUMENTS, MAX_ENV_ENTRIES, MAX_LABELS, MAX_RETRIES, MEMORY, PRIORITY,
@@ -15,10 +15,6 @@ use crate::strict::{self, Amount, FaultCode, Faults, Object, Pointer, Range, Tre
 
 /// `stop_grace` when a job says nothing.
 pub(super) const STOP_GRACE_DEFAULT_MS: u64 = 10_000;
-
-/// Fields that are in the contract and not built yet.
-const LATER: [(&str, &str); 1] =
-    [("output_path", "output folders are not available yet; print what you need to the log")];
 
 /// Reads one job; `None` or faults when something is wrong.
 pub(super) fn read_job(
@@ -56,8 +52,8 @@ pub(super) fn read_job(
         idempotency_key: fields.name("idempotency_key"),
         input_path: fields.input_path(),
         secret_env: fields.secret_env(settings.secret_envs),
+        output_path: fields.output_path(),
     };
-    fields.later();
     fields.object.finish(fields.faults);
     job.no_retry_exit_codes.sort_unstable();
     job.no_retry_exit_codes.dedup();
@@ -224,14 +220,13 @@ impl<'t, 'p> Fields<'t, 'p, '_> {
     }
 
     fn binary_url(&mut self, file_urls: FileUrls) -> Option<String> {
-        const EXPECTED: &str = "expected `sha256:` and the 64 lower-case hex digits of an artifact's hash";
+        const EXPECTED: &str = "expected `sha256:` and the 64 lower-case hex digits of an artifact's hash, or s3://<bucket>/<key>";
         let (text, at) = self.text("binary_url")?;
         let fault = if let Some(hash) = text.strip_prefix("sha256:") {
             let is_hash = hash.parse::<jobyard_model::ArtifactHash>().is_ok();
             (!is_hash).then(|| (FaultCode::Invalid, EXPECTED.to_owned()))
         } else if text.starts_with("s3://") {
-            let detail = "s3:// is not available yet; push the file as an artifact and give `sha256:<hash>`";
-            Some((FaultCode::NotAvailableYet, detail.to_owned()))
+            object_fault(text)
         } else if let Some(path) = text.strip_prefix("file://") {
             file_fault(path, file_urls)
         } else {
@@ -245,12 +240,16 @@ impl<'t, 'p> Fields<'t, 'p, '_> {
 
     fn input_path(&mut self) -> Option<String> {
         let (text, at) = self.text("input_path")?;
-        if text.starts_with("s3://") {
-            let detail = "s3:// is not available yet; push the folder or file and give `sha256:<hash>`";
-            self.faults.add(&at, FaultCode::NotAvailableYet, detail);
-        } else if text.parse::<InputPath>().is_err() {
-            let detail = "expected `sha256:` and the 64 lower-case hex digits of a tree's or artifact's hash";
-            self.faults.add(&at, FaultCode::Invalid, detail);
+        if let Err(error) = text.parse::<InputPath>() {
+            self.faults.add(&at, FaultCode::Invalid, error.to_string());
+        }
+        Some(text.to_owned())
+    }
+
+    fn output_path(&mut self) -> Option<String> {
+        let (text, at) = self.text("output_path")?;
+        if let Err(error) = text.parse::<S3Url>() {
+            self.faults.add(&at, FaultCode::Invalid, error.to_string());
         }
         Some(text.to_owned())
     }
@@ -328,13 +327,16 @@ impl<'t, 'p> Fields<'t, 'p, '_> {
         fields.object.finish(fields.faults);
         Some(JobOrigin { kind: kind?, id: id?, key: key? })
     }
+}
 
-    fn later(&mut self) {
-        for (name, detail) in LATER {
-            if let Some((_, at)) = self.take(name) {
-                self.faults.add(&at, FaultCode::NotAvailableYet, detail);
-            }
-        }
+fn object_fault(text: &str) -> Option<(FaultCode, String)> {
+    match text.parse::<S3Url>() {
+        Ok(place) if place.is_prefix() => Some((
+            FaultCode::Invalid,
+            "an executable is one object: its key has no `/` at its end".to_owned(),
+        )),
+        Ok(_) => None,
+        Err(error) => Some((FaultCode::Invalid, error.to_string())),
     }
 }
 

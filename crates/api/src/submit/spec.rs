@@ -50,6 +50,7 @@ impl ParsedJob {
             origin: job.origin.map(|origin| Origin { kind: origin.kind, id: origin.id, key: origin.key }),
             has_secret_env: !job.secret_env.is_empty(),
             input_path: job.input_path.and_then(|path| path.parse().ok()),
+            output_path: job.output_path.and_then(|path| path.parse().ok()),
         }
     }
 }
@@ -65,6 +66,9 @@ fn binary(url: &str) -> Option<BinaryUrl> {
     if let Some(hash) = url.strip_prefix("sha256:") {
         return hash.parse().ok().map(BinaryUrl::Artifact);
     }
+    if url.starts_with("s3://") {
+        return url.parse().ok().map(BinaryUrl::S3);
+    }
     url.strip_prefix("file://").map(|path| BinaryUrl::File(path.to_owned()))
 }
 
@@ -72,6 +76,7 @@ fn binary(url: &str) -> Option<BinaryUrl> {
 fn default_name(job: &JobSubmit, binary: Option<&BinaryUrl>) -> String {
     let program = match binary {
         Some(BinaryUrl::File(path)) => path.as_str(),
+        Some(BinaryUrl::S3(place)) => place.key(),
         Some(BinaryUrl::Artifact(_)) => "",
         None => job.command.first().map_or("", String::as_str),
     };

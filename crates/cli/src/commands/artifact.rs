@@ -59,6 +59,12 @@ pub(super) async fn push_folder(client: &Client, path: &Path) -> Result<Tree, Co
 async fn output_of(client: &Client, job_id: JobId) -> Result<ArtifactHash, CommandError> {
     let job = client.jobs().get(job_id).await?;
     let output = job.result.and_then(|result| result.output);
+    if let Some(place) = output.as_deref().filter(|output| output.starts_with("s3://")) {
+        let why = format!(
+            "the outputs of job {job_id} lie at {place}: get them there, its `_manifest.json` lists them"
+        );
+        return Err(CommandError::NoOutput(why));
+    }
     let hash = output.as_deref().and_then(|name| name.strip_prefix("sha256:")?.parse().ok());
     hash.ok_or_else(|| {
         let why = format!(

@@ -110,6 +110,7 @@ fn describe(job: &Job, style: &Style) -> Vec<(&'static str, Value)> {
         ("binary", job.binary_url.clone().unwrap_or_default().into()),
         ("command", command_line(&job.command).into()),
         ("input", job.input_path.clone().unwrap_or_default().into()),
+        ("outputs to", job.output_path.clone().unwrap_or_default().into()),
         ("created", style.time(job.created_time.0).into()),
         ("run at", time(job.run_at)),
         ("started", time(job.started_time)),

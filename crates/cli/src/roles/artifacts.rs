@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jobyard_model::{Clock as _, S3Url};
 use jobyard_server::artifact_store::{ArtifactStore, BucketStore, DirectoryStore};
-use jobyard_server::s3::{S3Key, S3Settings};
+use jobyard_server::s3::{JobBuckets, S3Access, S3Allow, S3Key, S3Settings};
 use serde::Deserialize;
 
 use super::RoleError;
@@ -25,6 +25,26 @@ pub(crate) struct S3Config {
     secret_access_key_file: Option<PathBuf>,
     allow_http: bool,
     path_style: Option<bool>,
+    /// What jobs may name; nothing, unless set.
+    allow: Vec<AllowConfig>,
+}
+
+/// A place in S3 that jobs may name.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AllowConfig {
+    /// One object, or with a `/` at its end all below.
+    url: String,
+    /// All, unless set.
+    owners: Option<Vec<String>>,
+    access: AccessConfig,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AccessConfig {
+    Read,
+    ReadWrite,
 }
 
 /// A place for the artifact store.
@@ -56,6 +76,30 @@ impl S3Config {
             ..usual
         })
     }
+}
+
+impl AllowConfig {
+    fn rule(&self) -> Result<S3Allow, ConfigError> {
+        let place = self.url.parse().map_err(|why| ConfigError::AllowUrl { url: self.url.clone(), why })?;
+        let access = match self.access {
+            AccessConfig::Read => S3Access::Read,
+            AccessConfig::ReadWrite => S3Access::ReadWrite,
+        };
+        Ok(S3Allow { place, owners: self.owners.clone(), access })
+    }
+}
+
+/// The places in S3 that jobs may name: none where the artifact store lies, whose contents are not theirs.
+pub(super) fn job_buckets(config: &Config) -> Result<Arc<JobBuckets>, RoleError> {
+    let allow = config.s3.allow.iter().map(AllowConfig::rule).collect::<Result<Vec<_>, _>>()?;
+    if let Some(ArtifactPlace::Bucket(own)) = config.server.artifact_place()? {
+        let own = own.as_prefix();
+        let overlaps = |rule: &&S3Allow| rule.place.covers(&own) || own.covers(&rule.place);
+        if let Some(rule) = allow.iter().find(overlaps) {
+            return Err(ConfigError::AllowsArtifacts { url: rule.place.to_string() }.into());
+        }
+    }
+    Ok(Arc::new(JobBuckets::new(config.s3.settings()?, allow)))
 }
 
 impl ServerConfig {
@@ -129,6 +173,23 @@ mod tests {
         }
         let neither = open(&parse("")).err().expect("an error").to_string();
         assert!(neither.contains("server.artifact_dir") && neither.contains("--artifact-url"), "{neither}");
+    }
+
+    #[test]
+    fn jobs_may_name_what_is_allowed_and_never_the_artifact_store() {
+        let buckets = |text: &str| job_buckets(&parse(text)).map(|_| ()).map_err(|error| error.to_string());
+        let rule = |url: &str| format!("[[s3.allow]]\nurl = '{url}'\naccess = 'read_write'");
+        buckets("").expect("none");
+        buckets(&rule("s3://bucket/team/")).expect("fine");
+        assert!(buckets(&rule("bucket/team/")).expect_err("no place").contains("[[s3.allow]]"));
+        let own = |url: &str| format!("[server]\nartifact_url = 's3://bucket/own'\n{}", rule(url));
+        buckets(&own("s3://bucket/team/")).expect("beside it");
+        buckets(&own("s3://bucket/own-too/")).expect("beside it");
+        for over in ["s3://bucket/", "s3://bucket", "s3://bucket/own/", "s3://bucket/own/sha256/"] {
+            assert!(buckets(&own(over)).expect_err("over it").contains("server.artifact_url"), "{over}");
+        }
+        let unknown = "[[s3.allow]]\nurl = 's3://bucket/'\naccess = 'write'";
+        assert!(toml::from_str::<Config>(unknown).is_err());
     }
 
     #[test]

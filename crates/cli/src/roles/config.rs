@@ -208,6 +208,13 @@ pub(crate) enum ConfigError {
         "s3.access_key_id and s3.secret_access_key_file go together: set both, or none to use the environment's"
     )]
     HalfS3Key,
+    #[error("`url` of a [[s3.allow]] is not a place in S3: {url}: {why}")]
+    AllowUrl { url: String, why: InvalidS3Url },
+    #[error(
+        "[[s3.allow]] {url} and server.artifact_url overlap: jobs could change artifacts that are not theirs; use \
+         another bucket or prefix"
+    )]
+    AllowsArtifacts { url: String },
     #[error(transparent)]
     S3(S3SettingsError),
     #[error("the webhook can't be used")]

@@ -30,6 +30,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
         needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
     let secret_keys = config.server.secret_keys()?;
     let artifacts = artifacts::open(&config)?;
+    let buckets = artifacts::job_buckets(&config)?;
     let listener = listen(address, "--listen").await?;
     let shutdown = CancellationToken::new();
     signals.cancel_on_first(shutdown.clone());
@@ -41,6 +42,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
         let server = Server::new(ServerParts {
             store: store.clone(),
             artifacts: artifacts.clone(),
+            buckets: buckets.clone(),
             secret_keys: secret_keys.clone(),
             settings: settings(&config),
             clock: Arc::new(SystemClock),
@@ -48,7 +50,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
             shutdown: shutdown.clone(),
         });
         let desk = ReportDesk::new(store.clone(), artifacts.clone(), server.log_retention());
-        let desk = Arc::new(desk.with_secret_keys(secret_keys));
+        let desk = Arc::new(desk.with_secret_keys(secret_keys).with_buckets(buckets));
         let report_listener = bind_door(&report_socket).await?;
         doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
         doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));

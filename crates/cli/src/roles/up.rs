@@ -104,6 +104,7 @@ impl Yard {
         };
         let store: Arc<dyn Store> = SqliteStore::open(&data_dir.join("jobyard.db"), options)?;
         ensure_admin_token(store.as_ref(), data_dir).await?;
+        let buckets = artifacts::job_buckets(config)?;
         let artifacts = artifacts::open_or_in(config, &data_dir.join("artifacts"))?;
         let shutdown = CancellationToken::new();
         let (informer_tracker, servers) = (TaskTracker::new(), TaskTracker::new());
@@ -113,6 +114,7 @@ impl Yard {
         let made = Server::new(ServerParts {
             store: store.clone(),
             artifacts: artifacts.clone(),
+            buckets: buckets.clone(),
             secret_keys: Some(secret_keys.clone()),
             settings: server::settings(config),
             clock: Arc::new(SystemClock),
@@ -126,7 +128,7 @@ impl Yard {
         servers.spawn(feed_loops(board.clone(), loops, shutdown.clone()));
         servers.spawn(drop_old_logs(artifacts.clone(), made.log_retention(), shutdown.clone()));
         let desk = ReportDesk::new(store.clone(), artifacts, made.log_retention());
-        let desk = Arc::new(desk.with_secret_keys(Some(secret_keys)));
+        let desk = Arc::new(desk.with_secret_keys(Some(secret_keys)).with_buckets(buckets));
         let settings = worker::settings(config, &data_dir.join("worker"), "")?;
         let worker_stop = CancellationToken::new();
         let worker = Arc::new(worker::start(desk, settings, worker_stop.clone()).await?);

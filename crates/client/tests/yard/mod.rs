@@ -88,6 +88,7 @@ impl Yard {
             store: self.store.clone(),
             artifacts: Arc::new(artifacts.expect("an artifact store")),
             secret_keys: None,
+            buckets: jobyard_server::s3::JobBuckets::none(),
             settings: ServerSettings::default(),
             clock: self.clock.clone(),
             metrics: Metrics::default(),

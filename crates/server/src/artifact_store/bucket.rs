@@ -87,7 +87,7 @@ impl BucketStore {
     fn noted<T>(&self, result: Result<T, S3Error>) -> Result<T, S3Error> {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         match &result {
-            Err(error @ (S3Error::Away(_) | S3Error::Refused(_))) => {
+            Err(error @ (S3Error::Away(_) | S3Error::Refused(_) | S3Error::Misconfigured(_))) => {
                 let why = error.to_string();
                 if trouble.is_none() {
                     tracing::warn!(why, "the artifact store can't be used");

@@ -84,7 +84,7 @@ impl From<S3Error> for ArtifactStoreError {
             S3Error::Away(why) => Self::Away(why),
             // Found by one call and gone for the next: asked again, it is found out which.
             S3Error::Missing | S3Error::Changed | S3Error::OutOfRange => Self::Away(error.to_string()),
-            S3Error::Refused(why) => Self::Refused(why),
+            S3Error::Refused(why) | S3Error::Misconfigured(why) => Self::Refused(why),
         }
     }
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jobyard_api::json::ProblemError;
-use jobyard_api::strict::FaultCode;
+use jobyard_api::strict::{Fault, FaultCode, Faults};
 use jobyard_api::submit::ParsedJob;
-use jobyard_model::{JobId, JobSpec, Role};
+use jobyard_model::{BinaryUrl, InputPath, JobId, JobSpec, Role, S3Url};
 use jobyard_store::{NewJob, NewSecrets, StoreError, SubmitError, Submitted};
 
 use crate::authentication::Caller;
 use crate::error::ApiError;
+use crate::s3::S3Access;
 use crate::secrets::SealError;
 use crate::server::Server;
 
@@ -90,7 +91,40 @@ fn new_jobs(
         let submitted_by = principal.name.clone();
         jobs.push(NewJob { id, spec: job.into_spec(&owner), submitted_by, idempotency, secrets });
     }
-    if foreign.is_empty() { Ok(jobs) } else { Err(ApiError::ForeignOwner { errors: foreign }) }
+    if !foreign.is_empty() {
+        return Err(ApiError::ForeignOwner { errors: foreign });
+    }
+    let mut faults = Faults::default();
+    for (index, job) in jobs.iter().enumerate() {
+        check_places(server, &job.spec, |field, detail| {
+            let pointer = shape.pointer(index, field);
+            faults.push(Fault { pointer, code: FaultCode::NotAllowed, detail });
+        });
+    }
+    if faults.is_empty() { Ok(jobs) } else { Err(faults.into()) }
+}
+
+/// The servers' credentials are not everybody's: which places in S3 a job may name depends on its owner.
+fn check_places(server: &Server, spec: &JobSpec, mut fault: impl FnMut(&'static str, String)) {
+    let executable = match &spec.binary {
+        Some(BinaryUrl::S3(place)) => Some(place),
+        Some(BinaryUrl::Artifact(_) | BinaryUrl::File(_)) | None => None,
+    };
+    let input = match &spec.input_path {
+        Some(InputPath::S3(place)) => Some(place),
+        Some(InputPath::Stored(_)) | None => None,
+    };
+    let output = spec.output_path.as_ref().map(S3Url::as_prefix);
+    let named = [
+        ("binary_url", executable, S3Access::Read),
+        ("input_path", input, S3Access::Read),
+        ("output_path", output.as_ref(), S3Access::ReadWrite),
+    ];
+    for (field, place, wanted) in named {
+        if let Some(Err(why)) = place.map(|place| server.buckets().check(&spec.owner, place, wanted)) {
+            fault(field, why);
+        }
+    }
 }
 
 /// What the job is known again by, and its secrets as they are kept.

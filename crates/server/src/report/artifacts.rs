@@ -8,7 +8,7 @@ use futures_util::stream::BoxStream;
 use jobyard_api::doors::DoorError;
 use jobyard_api::grpc::convert;
 use jobyard_api::proto;
-use jobyard_model::{AttemptEnd, ExitFacts, Outputs};
+use jobyard_model::{AttemptEnd, ExitFacts, JobId, Outputs};
 use jobyard_store::{Actor, StoreError};
 use jobyard_tree::MAX_MANIFEST_BYTES;
 
@@ -84,10 +84,16 @@ impl ReportDesk {
     }
 
     /// An outcome whose outputs are gone before it came can't be published with them.
-    pub(super) async fn with_known_outputs(&self, end: AttemptEnd) -> Result<AttemptEnd, StoreError> {
+    pub(super) async fn with_known_outputs(
+        &self,
+        job_id: JobId,
+        end: AttemptEnd,
+    ) -> Result<AttemptEnd, StoreError> {
         match end {
             AttemptEnd::Exited(facts) => match facts.outputs {
-                Outputs::Kept(hash) if self.store.tree(hash).await?.is_none() => {
+                Outputs::Kept(hash)
+                    if self.store.tree(hash).await?.is_none() && !self.puts_them_in_s3(job_id).await? =>
+                {
                     let message = format!("its outputs {hash} are not in the artifact store");
                     Ok(AttemptEnd::Exited(ExitFacts { message, outputs: Outputs::Late, ..facts }))
                 }
@@ -95,6 +101,14 @@ impl ReportDesk {
             },
             end => Ok(end),
         }
+    }
+}
+
+impl ReportDesk {
+    /// Whether a job's outputs go elsewhere, where nobody but their owner removes them.
+    async fn puts_them_in_s3(&self, job_id: JobId) -> Result<bool, StoreError> {
+        let job = self.store.job(job_id).await?;
+        Ok(job.is_some_and(|job| job.spec.output_path.is_some()))
     }
 }
 
@@ -135,6 +149,6 @@ pub(super) fn refused(why: &str) -> DoorError {
     DoorError::Refused { address: "report door".to_owned(), why: why.to_owned() }
 }
 
-fn broken(error: &impl std::error::Error) -> DoorError {
+pub(super) fn broken(error: &impl std::error::Error) -> DoorError {
     DoorError::Unknown { address: "report door".to_owned(), why: error.to_string() }
 }

@@ -17,6 +17,7 @@ use jobyard_store::{
 
 use crate::artifact_store::ArtifactStore;
 use crate::logs::LogRetention;
+use crate::s3::JobBuckets;
 use crate::secrets::SecretKeys;
 use crate::settings::ServerSettings;
 
@@ -28,6 +29,7 @@ pub struct ReportDesk {
     /// The largest output.
     pub(super) artifact_bytes: u64,
     pub(super) secret_keys: Option<SecretKeys>,
+    pub(super) buckets: Arc<JobBuckets>,
 }
 
 impl ReportDesk {
@@ -35,13 +37,19 @@ impl ReportDesk {
     #[must_use]
     pub fn new(store: Arc<dyn Store>, artifacts: Arc<dyn ArtifactStore>, retention: LogRetention) -> Self {
         let artifact_bytes = ServerSettings::default().artifact_bytes;
-        Self { store, artifacts, retention, artifact_bytes, secret_keys: None }
+        Self { store, artifacts, retention, artifact_bytes, secret_keys: None, buckets: JobBuckets::none() }
     }
 
     /// Opens jobs' secrets with these keys; without keys attempts of jobs that have some are refused theirs.
     #[must_use]
     pub fn with_secret_keys(self, secret_keys: Option<SecretKeys>) -> Self {
         Self { secret_keys, ..self }
+    }
+
+    /// With the places in S3 that jobs may name; without this there are none.
+    #[must_use]
+    pub fn with_buckets(self, buckets: Arc<JobBuckets>) -> Self {
+        Self { buckets, ..self }
     }
 }
 
@@ -116,6 +124,28 @@ impl ReportDoor for ReportDesk {
     ) -> Result<proto::FetchSecretsReply, DoorError> {
         self.secrets(&request).await
     }
+
+    async fn find_objects(
+        &self,
+        request: proto::FindObjectsRequest,
+    ) -> Result<proto::FindObjectsReply, DoorError> {
+        self.objects(request).await
+    }
+
+    async fn fetch_object(
+        &self,
+        request: proto::FetchObjectRequest,
+    ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError> {
+        self.open_object(request).await
+    }
+
+    async fn store_output(
+        &self,
+        request: proto::StoreOutputRequest,
+        data: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        self.keep_output(&request, data).await
+    }
 }
 
 impl ReportDesk {
@@ -151,7 +181,7 @@ impl ReportDesk {
             Said::Finishing => Report::Finishing,
             Said::Renewed => Report::Renewed,
             Said::Service(run) => Report::Service(run),
-            Said::Ended(end) => Report::Ended(self.with_known_outputs(end).await?),
+            Said::Ended(end) => Report::Ended(self.with_known_outputs(report.job_id, end).await?),
         };
         let AttemptReport { job_id, attempt, lease_id, .. } = report;
         Ok(ReportItem { job_id, attempt, lease_id, report: what })

@@ -7,6 +7,7 @@
 mod artifacts;
 mod desk;
 mod logs;
+mod objects;
 mod secrets;
 mod stamp;
 

@@ -16,17 +16,31 @@ pub enum S3Error {
     /// The object has no such bytes.
     #[error("it has no such bytes")]
     OutOfRange,
-    /// It answers and refuses; somebody has to act.
+    /// It is not there as a whole, or not open to us: whoever named it has to act.
     #[error("{0}")]
     Refused(String),
+    /// Our credentials or our clock are wrong: an operator has to act.
+    #[error("{0}")]
+    Misconfigured(String),
     /// It does not answer, or is overloaded: it can be asked again.
     #[error("it can't be reached: {0}")]
     Away(String),
 }
 
+/// Codes that speak of what was asked for.
+const ABOUT_THE_PLACE: &[&str] = &[
+    "NoSuchBucket",
+    "AccessDenied",
+    "InvalidBucketName",
+    "EntityTooLarge",
+    "KeyTooLongError",
+    "QuotaExceeded",
+];
+
 /// Codes of S3's error documents that no waiting mends, and what mends them.
 const ADVICE: &[(&str, &str)] = &[
-    ("NoSuchBucket", "the bucket does not exist: create it, or mend its name in the settings"),
+    ("NoSuchBucket", "the bucket does not exist: create it, or mend its name"),
+    ("KeyTooLongError", "a key is too long: at most 1,024 bytes"),
     (
         "InvalidAccessKeyId",
         "the access key id is not known there: mend s3.access_key_id or AWS_ACCESS_KEY_ID",
@@ -58,9 +72,9 @@ const ADVICE: &[(&str, &str)] = &[
 #[expect(clippy::needless_pass_by_value, reason = "what `map_err` hands over")]
 pub(crate) fn of_s3(error: object_store::Error) -> S3Error {
     let text = text_of(&error);
-    if let Some((_, advice)) = ADVICE.iter().find(|(code, _)| text.contains(&format!("<Code>{code}</Code>")))
-    {
-        return S3Error::Refused((*advice).to_owned());
+    let is_named = |code: &str| text.contains(&format!("<Code>{code}</Code>"));
+    if let Some((code, _)) = ADVICE.iter().find(|(code, _)| is_named(code)) {
+        return advised(code);
     }
     match error {
         object_store::Error::NotFound { .. } => S3Error::Missing,
@@ -68,17 +82,17 @@ pub(crate) fn of_s3(error: object_store::Error) -> S3Error {
             S3Error::Changed
         }
         object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
-            S3Error::Refused(advice_on("AccessDenied"))
+            advised("AccessDenied")
         }
         object_store::Error::InvalidPath { .. }
         | object_store::Error::NotSupported { .. }
         | object_store::Error::NotImplemented { .. }
         | object_store::Error::UnknownConfigurationKey { .. } => S3Error::Refused(text),
-        _ if text.contains("redirect without LOCATION") => S3Error::Refused(advice_on("PermanentRedirect")),
+        _ if text.contains("redirect without LOCATION") => advised("PermanentRedirect"),
         _ if text.contains("status code: 416") => S3Error::OutOfRange,
         // Listing says it only in its text.
         _ if text.contains("status code: 403") || text.contains("status code: 401") => {
-            S3Error::Refused(advice_on("AccessDenied"))
+            advised("AccessDenied")
         }
         // A request that is not understood today is not understood tomorrow.
         _ if text.contains("status code: 400") => S3Error::Refused(text),
@@ -86,11 +100,10 @@ pub(crate) fn of_s3(error: object_store::Error) -> S3Error {
     }
 }
 
-fn advice_on(code: &str) -> String {
-    ADVICE
-        .iter()
-        .find(|(known, _)| *known == code)
-        .map_or_else(String::new, |(_, advice)| (*advice).to_owned())
+fn advised(code: &str) -> S3Error {
+    let advice = ADVICE.iter().find(|(known, _)| *known == code);
+    let advice = advice.map_or_else(String::new, |(_, advice)| (*advice).to_owned());
+    if ABOUT_THE_PLACE.contains(&code) { S3Error::Refused(advice) } else { S3Error::Misconfigured(advice) }
 }
 
 /// An error and its sources in one line; each is said once, though most repeat their sources.
@@ -119,10 +132,13 @@ mod tests {
                 format!("Server returned non-2xx status code: 403: <Error><Code>{code}</Code></Error>");
             let denied =
                 object_store::Error::PermissionDenied { path: "x".to_owned(), source: body.clone().into() };
-            assert_eq!(of_s3(denied), S3Error::Refused((*advice).to_owned()));
+            assert_eq!(of_s3(denied), advised(code));
+            assert_eq!(advised(code).to_string(), *advice);
             let missing = object_store::Error::NotFound { path: "x".to_owned(), source: body.into() };
-            assert_eq!(of_s3(missing), S3Error::Refused((*advice).to_owned()));
+            assert_eq!(of_s3(missing), advised(code));
         }
+        assert!(matches!(advised("AccessDenied"), S3Error::Refused(_)));
+        assert!(matches!(advised("RequestTimeTooSkewed"), S3Error::Misconfigured(_)));
         let missing = "<Error><Code>NoSuchKey</Code></Error>";
         let missing = object_store::Error::NotFound { path: "x".to_owned(), source: missing.into() };
         assert_eq!(of_s3(missing), S3Error::Missing);

@@ -5,6 +5,7 @@
 //! bytes are there**; an upload that is given up leaves nothing under it.
 
 mod error;
+mod jobs;
 mod transport;
 mod upload;
 
@@ -17,6 +18,8 @@ use transport::Transport;
 
 pub use error::S3Error;
 pub(crate) use error::{of_s3, text_of};
+pub(crate) use jobs::FoundObject;
+pub use jobs::{JobBuckets, S3Access, S3Allow};
 pub(crate) use upload::Upload;
 
 /// How S3 is reached. Everything is optional with Amazon's own.

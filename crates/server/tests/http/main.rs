@@ -9,6 +9,7 @@ mod events;
 mod fleet;
 mod limits;
 mod logs;
+mod objects;
 mod openapi;
 mod outputs;
 mod reading;

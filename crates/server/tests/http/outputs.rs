@@ -47,7 +47,7 @@ async fn missing(desk: &ReportDesk, lease_id: LeaseId, hash: ArtifactHash) -> Re
     desk.missing_artifacts(request).await.map(|reply| reply.missing.len())
 }
 
-async fn end(desk: &ReportDesk, held: Held, outputs: Outputs) {
+pub(crate) async fn end(desk: &ReportDesk, held: Held, outputs: Outputs) {
     let facts = ExitFacts {
         ended_by: EndedBy::Itself,
         exit: Exit::Code(0),

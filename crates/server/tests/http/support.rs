@@ -14,6 +14,7 @@ use jobyard_model::{
     AttemptEnd, Clock, EndedBy, Exit, ExitFacts, JobId, LeaseId, NodeId, Outputs, Resources, Role, Runtime,
     ServiceRun, SessionId, Timestamp, Usage,
 };
+use jobyard_server::s3::JobBuckets;
 use jobyard_server::{
     ArtifactStore, ConnectionSettings, DirectoryStore, Metrics, SecretKeys, Server, ServerParts,
     ServerSettings, create_token, serve_http,
@@ -75,25 +76,33 @@ impl TestServer {
 
     /// With a datastore that is full at so many pages.
     pub(crate) async fn start_with_pages(settings: ServerSettings, most_pages: Option<i64>) -> Self {
-        Self::start_bearing(ConnectionSettings::default(), settings, most_pages, None).await
+        let nothing = (None, JobBuckets::none());
+        Self::start_bearing(ConnectionSettings::default(), settings, most_pages, nothing).await
     }
 
     /// With a listener that bears only so much.
     pub(crate) async fn start_with_connections(connections: ConnectionSettings) -> Self {
-        Self::start_bearing(connections, ServerSettings::default(), None, None).await
+        let nothing = (None, JobBuckets::none());
+        Self::start_bearing(connections, ServerSettings::default(), None, nothing).await
     }
 
     /// With its artifacts there.
     pub(crate) async fn start_on(artifacts: Arc<dyn ArtifactStore>) -> Self {
         let (connections, settings) = (ConnectionSettings::default(), ServerSettings::default());
-        Self::start_bearing(connections, settings, None, Some(artifacts)).await
+        Self::start_bearing(connections, settings, None, (Some(artifacts), JobBuckets::none())).await
+    }
+
+    /// With these places in S3 that jobs may name.
+    pub(crate) async fn start_allowing(buckets: Arc<JobBuckets>) -> Self {
+        let (connections, settings) = (ConnectionSettings::default(), ServerSettings::default());
+        Self::start_bearing(connections, settings, None, (None, buckets)).await
     }
 
     async fn start_bearing(
         connections: ConnectionSettings,
         settings: ServerSettings,
         most_pages: Option<i64>,
-        artifacts: Option<Arc<dyn ArtifactStore>>,
+        (artifacts, buckets): (Option<Arc<dyn ArtifactStore>>, Arc<JobBuckets>),
     ) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = Arc::new(HandClock(AtomicI64::new(1_777_622_400_000)));
@@ -109,6 +118,7 @@ impl TestServer {
             store: Arc::clone(&store) as Arc<dyn Store>,
             artifacts,
             secret_keys: Some(secret_keys()),
+            buckets,
             settings,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             metrics: Metrics::default(),

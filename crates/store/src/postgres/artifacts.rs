@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use jobyard_model::{ArtifactHash, JobEvent, JobId, JobSpec, LeaseId};
+use jobyard_model::{ArtifactHash, JobEvent, JobId, LeaseId};
 use uuid::Uuid;
 
 use super::Core;
@@ -13,7 +13,7 @@ use super::session::{Rows, Session};
 use super::{artifact_use, audit, writes};
 use crate::encoding::{amount, column, from_json};
 use crate::wake::Wakes;
-use crate::{Actor, NewTree, StoreError, TreeRecord};
+use crate::{Actor, LeasedAttempt, NewTree, StoreError, TreeRecord};
 
 const SIZE: &str = "SELECT size_bytes FROM artifact WHERE hash = $1";
 // Against `submit`, which takes the same lock together with others: either it sees the artifact, or we see its job.
@@ -32,7 +32,8 @@ const LEASE: &str = "SELECT 1 FROM attempt_live WHERE lease_id = $1";
 const STILL_AWAITING: &str = "SELECT DISTINCT job_id FROM awaited_artifact WHERE job_id = ANY($1)";
 const IN_TREE: &str = "SELECT 1 FROM tree_file WHERE tree = $1 AND file = $2";
 const FORGET: &str = "DELETE FROM awaited_artifact WHERE hash = $1";
-const OF_LEASE: &str = "SELECT job.id, job.spec::text FROM attempt_live a JOIN job ON job.id = a.job_id
+const OF_LEASE: &str =
+    "SELECT job.id, a.number, job.spec::text FROM attempt_live a JOIN job ON job.id = a.job_id
     WHERE a.lease_id = $1";
 
 /// The advisory lock that stands for an artifact which may not be there yet.
@@ -188,13 +189,7 @@ pub(super) async fn lease_may_fetch(
     hash: ArtifactHash,
 ) -> Result<bool, StoreError> {
     const DOING: &str = "looking up what a lease may fetch";
-    let rows = core.database.read(|| [Query::new(OF_LEASE).bind(lease_id.0)]).await;
-    let [rows] = rows.map_err(|fault| fault.during(DOING))?;
-    let Some(row) = rows.first() else { return Ok(false) };
-    let mut columns = Columns::of(row);
-    let read = || Ok::<(Uuid, String), Fault>((columns.take()?, columns.take()?));
-    let (id, spec) = { read }().map_err(|fault| fault.during(DOING))?;
-    let spec: JobSpec = from_json("job", id, &spec)?;
+    let Some(LeasedAttempt { spec, .. }) = leased_attempt(core, lease_id).await? else { return Ok(false) };
     if spec.artifacts().any(|needed| needed == hash) {
         return Ok(true);
     }
@@ -202,6 +197,22 @@ pub(super) async fn lease_may_fetch(
     let in_tree = || [Query::new(IN_TREE).bind(input.0.to_vec()).bind(hash.0.to_vec())];
     let [rows] = core.database.read(in_tree).await.map_err(|fault| fault.during(DOING))?;
     Ok(!rows.is_empty())
+}
+
+/// The live attempt with this lease, and what its job says.
+pub(super) async fn leased_attempt(
+    core: &Core,
+    lease_id: LeaseId,
+) -> Result<Option<LeasedAttempt>, StoreError> {
+    const DOING: &str = "looking up a lease";
+    let rows = core.database.read(|| [Query::new(OF_LEASE).bind(lease_id.0)]).await;
+    let [rows] = rows.map_err(|fault| fault.during(DOING))?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let mut columns = Columns::of(row);
+    let read = || Ok::<(Uuid, i32, String), Fault>((columns.take()?, columns.take()?, columns.take()?));
+    let (id, number, spec) = { read }().map_err(|fault| fault.during(DOING))?;
+    let spec = from_json("job", id, &spec)?;
+    Ok(Some(LeasedAttempt { job_id: JobId(id), attempt: number.unsigned_abs(), spec }))
 }
 
 /// Whether there is a live attempt with this lease.

@@ -21,7 +21,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -30,6 +30,8 @@ const MIGRATIONS: [Migration; 6] = [
     Migration { version: 5, oldest_binary: 4, sql: include_str!("migrations/0005_services.sql") },
     // An older binary would start jobs without their secrets.
     Migration { version: 6, oldest_binary: 6, sql: include_str!("migrations/0006_secrets.sql") },
+    // An older binary would not know what jobs name in S3.
+    Migration { version: 7, oldest_binary: 7, sql: include_str!("migrations/0007_s3.sql") },
 ];
 
 /// Of the advisory lock; "jobyard" in ASCII.

@@ -16,10 +16,11 @@ use super::{
 use crate::logs::LogQuery;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
-    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeftoverArtifact,
-    LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot,
-    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SilenceReport,
-    StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted,
+    PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets,
+    SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord,
+    WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -86,6 +87,10 @@ impl Store for PostgresStore {
 
     async fn lease_is_live(&self, lease_id: LeaseId) -> Stored<bool> {
         artifacts::lease_is_live(&self.core, lease_id).await
+    }
+
+    async fn leased_attempt(&self, lease_id: LeaseId) -> Stored<Option<LeasedAttempt>> {
+        artifacts::leased_attempt(&self.core, lease_id).await
     }
 
     async fn lease_may_fetch(&self, lease_id: LeaseId, hash: ArtifactHash) -> Stored<bool> {

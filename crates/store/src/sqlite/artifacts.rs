@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::{artifact_use, audit, load, writes};
 use crate::encoding::{amount, column};
 use crate::ledger::{Denied, Ledger};
-use crate::{Actor, NewTree, TreeRecord};
+use crate::{Actor, LeasedAttempt, NewTree, TreeRecord};
 
 /// The size of a known artifact.
 pub(super) fn size(scope: &Scope<'_>, hash: ArtifactHash) -> Result<Option<u64>, Fault> {
@@ -109,18 +109,23 @@ pub(super) fn lease_may_fetch(
     lease_id: LeaseId,
     hash: ArtifactHash,
 ) -> Result<bool, Fault> {
-    let job_id: Option<JobId> = scope
-        .statement("SELECT job_id FROM attempt_live WHERE lease_id = ?1")?
-        .query_row([lease_id.0], |row| row.get(0).map(JobId))
-        .optional()?;
-    let Some(job_id) = job_id else { return Ok(false) };
-    let Some(spec) = load::spec(scope, job_id)? else { return Ok(false) };
+    let Some(LeasedAttempt { spec, .. }) = leased_attempt(scope, lease_id)? else { return Ok(false) };
     if spec.artifacts().any(|needed| needed == hash) {
         return Ok(true);
     }
     let Some(input) = spec.input() else { return Ok(false) };
     let mut in_tree = scope.statement("SELECT 1 FROM tree_file WHERE tree = ?1 AND file = ?2")?;
     Ok(in_tree.exists(params![input.0.as_slice(), hash.0.as_slice()])?)
+}
+
+/// The live attempt with this lease, and what its job says.
+pub(super) fn leased_attempt(scope: &Scope<'_>, lease_id: LeaseId) -> Result<Option<LeasedAttempt>, Fault> {
+    let found: Option<(JobId, u32)> = scope
+        .statement("SELECT job_id, number FROM attempt_live WHERE lease_id = ?1")?
+        .query_row([lease_id.0], |row| Ok((JobId(row.get(0)?), row.get(1)?)))
+        .optional()?;
+    let Some((job_id, attempt)) = found else { return Ok(None) };
+    Ok(load::spec(scope, job_id)?.map(|spec| LeasedAttempt { job_id, attempt, spec }))
 }
 
 /// Whether there is a live attempt with this lease.

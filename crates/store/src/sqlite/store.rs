@@ -15,10 +15,11 @@ use crate::encoding::Prepared;
 use crate::logs::LogQuery;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
-    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeftoverArtifact,
-    LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot,
-    Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SilenceReport,
-    StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted,
+    PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets,
+    SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord,
+    WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -90,6 +91,11 @@ impl Store for SqliteStore {
 
     async fn lease_is_live(&self, lease_id: LeaseId) -> Stored<bool> {
         self.readers.read("looking up a lease", move |scope| artifacts::lease_is_live(scope, lease_id)).await
+    }
+
+    async fn leased_attempt(&self, lease_id: LeaseId) -> Stored<Option<LeasedAttempt>> {
+        let find = move |scope: &Scope<'_>| artifacts::leased_attempt(scope, lease_id);
+        self.readers.read("looking up a lease", find).await
     }
 
     async fn lease_may_fetch(&self, lease_id: LeaseId, hash: ArtifactHash) -> Stored<bool> {

@@ -64,7 +64,7 @@ macro_rules! conformance_suite {
             logs: chunks_append_where_the_stream_ends, a_gap_says_where_to_go_on, only_the_lease_may_append,
                 chunks_are_found_by_offset_arrival_and_time;
             trail: tokens_count_until_revoked, a_token_may_end, changing_calls_are_audited,
-                old_things_are_removed_a_batch_at_a_time, a_lease_may_fetch_what_its_attempt_needs, leases_and_now_are_known,
+                old_things_are_removed_a_batch_at_a_time, a_lease_may_fetch_what_its_attempt_needs, a_lease_says_what_its_job_says, leases_and_now_are_known,
                 artifacts_go_when_nobody_needs_them, a_submit_that_names_a_doomed_artifact_spares_it,
                 a_closed_store_says_so;
         }

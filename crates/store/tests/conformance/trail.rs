@@ -4,9 +4,9 @@ use jobyard_model::ids::TokenId;
 use jobyard_model::node::NodeGate;
 use jobyard_model::{
     ArtifactHash, AttemptEnd, BinaryUrl, ExitFacts, InputPath, JobSpec, LeaseId, LeaseSettings, Outputs,
-    Role, Status, Timestamp,
+    Role, S3Url, Status, Timestamp,
 };
-use jobyard_store::{Actor, ArtifactCutoffs, Cutoffs, NewToken, NewTree, Retired, StoreError};
+use jobyard_store::{Actor, ArtifactCutoffs, Cutoffs, LeasedAttempt, NewToken, NewTree, Retired, StoreError};
 use uuid::Uuid;
 
 use super::world::{World, ann, exit, new_job, spec, unique, with_key};
@@ -152,6 +152,29 @@ pub(crate) async fn a_lease_may_fetch_what_its_attempt_needs(world: &World) {
     assert!(!may(with.lease_id, other).await);
     world.end(&with, exit(0)).await;
     assert!(!may(with.lease_id, program).await);
+}
+
+pub(crate) async fn a_lease_says_what_its_job_says(world: &World) {
+    let node = world.node().await;
+    let place = |text: &str| text.parse::<S3Url>().unwrap();
+    let names_s3 = JobSpec {
+        binary: Some(BinaryUrl::S3(place("s3://bucket/program"))),
+        input_path: Some(InputPath::S3(place("s3://bucket/in/"))),
+        output_path: Some(place("s3://bucket/out")),
+        ..spec()
+    };
+    let first = world.placed(names_s3.clone(), &node).await;
+    let other = world.placed(spec(), &node).await;
+    let leased = async |lease_id| world.store.leased_attempt(lease_id).await.unwrap();
+    let found = leased(first.lease_id).await.unwrap();
+    assert_eq!(found, LeasedAttempt { job_id: first.job_id, attempt: 1, spec: names_s3 });
+    assert_eq!(leased(other.lease_id).await.unwrap().job_id, other.job_id);
+    assert_eq!(leased(LeaseId(Uuid::nil())).await, None);
+    let shown = "SELECT binary_url || ' ' || input_path || ' ' || output_path FROM job_table \
+        WHERE input_path IS NOT NULL";
+    assert_eq!(world.dialect.ask(shown).await, ["s3://bucket/program s3://bucket/in/ s3://bucket/out"]);
+    world.end(&first, exit(0)).await;
+    assert_eq!(leased(first.lease_id).await, None);
 }
 
 /// A pass for what was not used for a minute, and was doomed a minute ago.

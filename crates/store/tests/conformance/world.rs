@@ -105,6 +105,7 @@ pub(crate) fn spec() -> JobSpec {
         origin: None,
         input_path: None,
         has_secret_env: false,
+        output_path: None,
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::io::{self, ErrorKind};
 
-use jobyard_api::proto::LaunchVerdict;
+use jobyard_api::proto::{LaunchVerdict, ObjectUse};
 use jobyard_handoff::{AttemptDirectory, ExecPlan, Fault, FaultCode};
-use jobyard_model::{ArtifactHash, AttemptEnd, Exit};
+use jobyard_model::{AttemptEnd, Exit};
 use jobyard_runtime::{PrepareError, Prepared, Sidecar, cleanup};
 use tokio::sync::oneshot;
 
-use super::LaunchAnswer;
+use super::{LaunchAnswer, Wants};
 use crate::artifacts::{Hold, Item};
 use crate::facts;
+use crate::inputs::Wanted;
 use crate::launch::{Executable, Order};
 use crate::node::Node;
 use crate::relay::Word;
@@ -30,7 +31,7 @@ pub(crate) struct Ready {
     /// `None`: its executable, its input or its secrets must be fetched first.
     pub(crate) sidecar: Option<io::Result<Sidecar>>,
     pub(crate) artifact: Option<Hold>,
-    pub(crate) input: Option<ArtifactHash>,
+    pub(crate) wants: Wants,
     pub(crate) has_secrets: bool,
 }
 
@@ -39,8 +40,13 @@ pub(crate) struct Ready {
 pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sender<LaunchAnswer>) -> Made {
     let artifact = match order.executable {
         Executable::Artifact(hash) => Some(node.artifacts.hold(Item::program(hash))),
-        Executable::File(_) | Executable::Command => None,
+        Executable::Object(_) | Executable::File(_) | Executable::Command => None,
     };
+    let program = match &order.executable {
+        Executable::Object(url) => Some(Wanted::Objects { url: url.clone(), used_as: ObjectUse::Executable }),
+        Executable::Artifact(_) | Executable::File(_) | Executable::Command => None,
+    };
+    let wants = Wants { program, input: order.input.clone(), outputs_in_s3: order.outputs_in_s3 };
     let (plan, directory) = match make_directory(node, order, slot) {
         Ok(made) => made,
         Err(Refusal::DiskFull(why)) => {
@@ -55,20 +61,15 @@ pub(crate) fn make(node: &Node, order: &Order, slot: u32, answer: oneshot::Sende
         }
     };
     let is_here = !order.has_secrets
-        && order.input.is_none()
+        && wants.program.is_none()
+        && wants.input.is_none()
         && artifact.as_ref().is_none_or(|artifact| node.artifacts.has(artifact.item));
     // The sidecar does its part while we talk.
     let sidecar = is_here.then(|| node.sidecars.begin(&directory));
     let _ = answer.send(LaunchAnswer::Accepted);
     node.relay.say(order.attempt.lease_id, Word::Accepted);
-    Made::Attempt(Box::new(Ready {
-        plan,
-        directory,
-        sidecar,
-        artifact,
-        input: order.input,
-        has_secrets: order.has_secrets,
-    }))
+    let has_secrets = order.has_secrets;
+    Made::Attempt(Box::new(Ready { plan, directory, sidecar, artifact, wants, has_secrets }))
 }
 
 enum Refusal {

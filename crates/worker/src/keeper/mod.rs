@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use jobyard_handoff::{AttemptDirectory, ExecPlan, StopReason};
-use jobyard_model::{ArtifactHash, AttemptEnd};
+use jobyard_model::AttemptEnd;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Interval, MissedTickBehavior, interval_at};
 
@@ -23,6 +23,7 @@ use self::making::{Made, make};
 pub(crate) use self::publish::is_good;
 use self::watch::Watched;
 use crate::artifacts::Hold;
+use crate::inputs::Wanted;
 use crate::launch::{AttemptRef, Order};
 use crate::node::Node;
 use crate::relay::Word;
@@ -106,10 +107,18 @@ pub(crate) struct Keeper {
     /// To be reaped when it is gone.
     child: Option<Child>,
     artifact: Option<Hold>,
-    /// To be staged before it starts.
-    input: Option<ArtifactHash>,
+    wants: Wants,
     /// To be fetched before it starts.
     has_secrets: bool,
+}
+
+/// What has to be staged before it starts, and where its outputs go.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wants {
+    /// The executable, when it is no artifact.
+    pub(crate) program: Option<Wanted>,
+    pub(crate) input: Option<Wanted>,
+    pub(crate) outputs_in_s3: bool,
 }
 
 /// An attempt directory of an earlier worker.
@@ -118,6 +127,7 @@ pub(crate) struct Found {
     pub(crate) plan: ExecPlan,
     pub(crate) directory: AttemptDirectory,
     pub(crate) artifact: Option<Hold>,
+    pub(crate) outputs_in_s3: bool,
 }
 
 /// A launch that was let in, from its making to its end.
@@ -147,7 +157,7 @@ pub(crate) async fn launched(
             node.table().forget(lease_id, Rest::Nothing);
         }
         Some(Made::Attempt(ready)) => {
-            let making::Ready { plan, directory, sidecar, artifact, input, has_secrets } = *ready;
+            let making::Ready { plan, directory, sidecar, artifact, wants, has_secrets } = *ready;
             let keeper = Keeper {
                 node,
                 attempt,
@@ -158,7 +168,7 @@ pub(crate) async fn launched(
                 origin: Origin::Launched,
                 child: None,
                 artifact,
-                input,
+                wants,
                 has_secrets,
             };
             keeper.begin(sidecar).await;
@@ -168,7 +178,7 @@ pub(crate) async fn launched(
 
 /// An attempt of an earlier worker, from where it stands to its end. The relay knows it already.
 pub(crate) async fn adopted(node: Arc<Node>, found: Found, place: Place) {
-    let Found { attempt, plan, directory, artifact } = found;
+    let Found { attempt, plan, directory, artifact, outputs_in_s3 } = found;
     let mut keeper = Keeper {
         node,
         attempt,
@@ -180,7 +190,7 @@ pub(crate) async fn adopted(node: Arc<Node>, found: Found, place: Place) {
         child: None,
         artifact,
         // Staged before its sidecar came to be.
-        input: None,
+        wants: Wants { outputs_in_s3, ..Wants::default() },
         has_secrets: false,
     };
     let watched = match keeper.look().await {

@@ -48,6 +48,7 @@ impl Keeper {
             lease_id: self.attempt.lease_id,
             folder: self.plan.scratch.as_ref()?.join("output"),
             owner: self.plan.user.map(|user| user.uid),
+            in_s3: self.wants.outputs_in_s3,
         };
         let looked_at = output.clone();
         let is_empty = self.node.blocking(move || outputs::is_empty(&looked_at)).await?;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use jobyard_model::{AttemptEnd, Exit};
 use jobyard_runtime::Sidecar;
 
-use super::Keeper;
-use crate::artifacts::FetchError;
+use super::{Keeper, Wants};
+use crate::artifacts::{FetchError, Source};
 use crate::connection::Connection;
 use crate::facts::launch_fault;
-use crate::inputs::{self, Input};
+use crate::inputs::{self, Input, Wanted};
+use crate::places::PROGRAM_FOLDER;
 use crate::relay::Word;
 use crate::secrets::{self, SecretsError};
 
@@ -20,7 +21,9 @@ impl Keeper {
     pub(super) async fn stage(&mut self) -> Result<io::Result<Sidecar>, AttemptEnd> {
         self.accepted().await?;
         self.fetch().await?;
-        self.stage_input().await?;
+        let Wants { program, input, .. } = self.wants.clone();
+        self.stage_folder(program, PROGRAM_FOLDER, "the executable").await?;
+        self.stage_folder(input, "input", "the input").await?;
         self.fetch_secrets().await?;
         let (node, directory) = (Arc::clone(&self.node), self.directory.clone());
         let begun = self.node.blocking(move || node.sidecars.begin(&directory)).await;
@@ -52,24 +55,29 @@ impl Keeper {
         let Some(hold) = self.artifact.take() else { return Ok(()) };
         let cache = Arc::clone(&self.node.artifacts);
         let patience = Duration::from_millis(self.plan.times.lease_ms);
-        let lease_id = self.attempt.lease_id;
-        let fetched = self.while_wanted(cache.fetch(&hold, lease_id, patience)).await?;
+        let source = Source { lease_id: self.attempt.lease_id, object: None };
+        let fetched = self.while_wanted(cache.fetch(&hold, &source, patience)).await?;
         self.artifact = Some(hold);
         fetched.map_err(|error| self.not_fetched("the executable", &error))
     }
 
-    async fn stage_input(&mut self) -> Result<(), AttemptEnd> {
-        let (Some(hash), Some(scratch)) = (self.input, &self.plan.scratch) else { return Ok(()) };
+    async fn stage_folder(
+        &mut self,
+        what: Option<Wanted>,
+        name: &str,
+        called: &str,
+    ) -> Result<(), AttemptEnd> {
+        let (Some(what), Some(scratch)) = (what, &self.plan.scratch) else { return Ok(()) };
         let input = Input {
-            hash,
+            what,
             lease_id: self.attempt.lease_id,
-            folder: scratch.join("input"),
+            folder: scratch.join(name),
             may_share: self.plan.user.is_some_and(|user| user.private),
             patience: Duration::from_millis(self.plan.times.lease_ms),
         };
         let cache = Arc::clone(&self.node.artifacts);
         let staged = self.while_wanted(inputs::stage(&cache, &input)).await?;
-        staged.map_err(|error| self.not_fetched("the input", &error))
+        staged.map_err(|error| self.not_fetched(called, &error))
     }
 
     /// Last, so that they lie in the directory for as short as can be.

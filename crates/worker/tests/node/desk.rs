@@ -1,6 +1,6 @@
 //! The other side of the report door: a [`Desk`] that takes, remembers and can be away.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -54,6 +54,16 @@ pub(crate) struct Heard {
     pub(crate) superseded: bool,
     pub(crate) suspended: String,
     pub(crate) order: Vec<&'static str>,
+    /// What the job's place in S3 has: a tag and bytes for each path.
+    pub(crate) objects: BTreeMap<String, (String, Bytes)>,
+    /// From which offsets objects were fetched.
+    pub(crate) object_fetches: Vec<u64>,
+    /// The next fetch of an object gives this many bytes and breaks off.
+    pub(crate) object_cut: Option<usize>,
+    /// What an object becomes during the next fetch, which breaks off.
+    pub(crate) object_change: Option<(String, Bytes)>,
+    /// What came up for S3.
+    pub(crate) outputs: BTreeMap<String, Bytes>,
 }
 
 /// The report door's other side.
@@ -290,6 +300,71 @@ impl ReportDoor for Desk {
             if request.tree {
                 heard.trees.push(hash);
             }
+        })
+    }
+
+    /// Two at a time.
+    async fn find_objects(
+        &self,
+        request: proto::FindObjectsRequest,
+    ) -> Result<proto::FindObjectsReply, DoorError> {
+        let found = self.answer(|heard| {
+            let after = heard.objects.iter().filter(|(path, _)| **path > request.after);
+            let object = |(path, (etag, bytes)): (&String, &(String, Bytes))| proto::FoundObject {
+                path: path.clone(),
+                size: bytes.len() as u64,
+                etag: etag.clone(),
+            };
+            after.map(object).collect::<Vec<_>>()
+        })?;
+        let next = found.get(1).filter(|_| found.len() > 2).map_or(String::new(), |last| last.path.clone());
+        Ok(proto::FindObjectsReply { objects: found.into_iter().take(2).collect(), next })
+    }
+
+    async fn fetch_object(
+        &self,
+        request: proto::FetchObjectRequest,
+    ) -> Result<BoxStream<'static, Result<Bytes, DoorError>>, DoorError> {
+        let broken = |why: &str| DoorError::Unknown { address: "desk".to_owned(), why: why.to_owned() };
+        let (found, cut) = self.answer(|heard| {
+            heard.object_fetches.push(request.offset);
+            let found = heard.objects.get(&request.path).cloned();
+            let cut = heard.object_cut.take();
+            if let Some(change) = heard.object_change.take() {
+                heard.objects.insert(request.path.clone(), change);
+                return (found, Some(cut.unwrap_or(1)));
+            }
+            (found, cut)
+        })?;
+        let Some((_, bytes)) = found.filter(|(etag, _)| *etag == request.etag) else {
+            return Err(broken("it was changed meanwhile"));
+        };
+        let rest = bytes.slice(usize::try_from(request.offset).unwrap()..);
+        let pieces = match cut {
+            Some(length) => vec![Ok(rest.slice(..length)), Err(broken("cut"))],
+            None => vec![Ok(rest)],
+        };
+        Ok(futures_util::stream::iter(pieces).boxed())
+    }
+
+    async fn store_output(
+        &self,
+        request: proto::StoreOutputRequest,
+        mut data: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<(), DoorError> {
+        let refused = self.answer(|heard| heard.stores_refused.clone())?;
+        if !refused.is_empty() {
+            return Err(DoorError::Refused { address: "desk".to_owned(), why: refused });
+        }
+        let mut bytes = Vec::new();
+        while let Some(piece) = data.next().await {
+            bytes.extend_from_slice(&piece.unwrap());
+        }
+        let hash = convert::artifact_hash(&request.sha256).unwrap();
+        assert_eq!(hash, ArtifactHash(Sha256::digest(&bytes).into()));
+        self.answer(|heard| {
+            heard.order.push(if request.manifest { "manifest" } else { "output" });
+            heard.outputs.insert(request.path, bytes.into());
         })
     }
 }

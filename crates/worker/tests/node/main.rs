@@ -9,6 +9,7 @@ mod delivery;
 mod desk;
 mod inputs;
 mod launching;
+mod objects;
 mod outputs;
 mod restarts;
 mod secrets;

@@ -19,6 +19,8 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         _ => None,
     };
     let spec = record.spec;
+    let outputs_in_s3 =
+        record.last_end.as_ref().and_then(|(number, ..)| spec.output_of(record.job.id, *number));
     let acts_for = viewer.acts_for(&spec.owner);
     let env = acts_for.then_some(spec.env);
     let seconds = |ms| Seconds { ms };
@@ -34,6 +36,7 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         binary_url: spec.binary.map(binary_url),
         command: spec.command,
         input_path: spec.input_path.map(|path| path.to_string()),
+        output_path: spec.output_path.map(|place| place.to_string()),
         env,
         created_time: Time(record.created_at),
         started_time: record.started_at.map(Time),
@@ -71,7 +74,8 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         result: record.last_end.map(|(number, outcome, end)| {
             let told = Told::new(end);
             let Told { exit_code, signal, message, usage, .. } = told;
-            let output = told.output.filter(|_| acts_for).map(|hash| format!("sha256:{hash}"));
+            let kept = told.output.filter(|_| acts_for);
+            let output = kept.map(|hash| outputs_in_s3.unwrap_or_else(|| format!("sha256:{hash}")));
             JobResult { attempt: number, outcome, exit_code, signal, message, output, usage }
         }),
         attempt: (record.job.last_attempt > 0).then_some(record.job.last_attempt),
@@ -128,6 +132,7 @@ fn binary_url(binary: BinaryUrl) -> String {
     match binary {
         BinaryUrl::Artifact(hash) => format!("sha256:{hash}"),
         BinaryUrl::File(path) => format!("file://{path}"),
+        BinaryUrl::S3(place) => place.to_string(),
     }
 }
 
