@@ -5,7 +5,8 @@
 //! cargo run --release -p jobyard-system-tests --example figures -- latency sqlite
 //! ```
 //!
-//! `throughput`, `latency`, `submit` and `backlog` take `sqlite` or `postgres`, then flags of `jobyard bench`; `logs`
+//! `throughput`, `latency`, `submit` and `backlog` take `sqlite`, `postgres` or `pairs` (two of each role), then flags of
+//! `jobyard bench`, and say what memory each role came to need; `logs`
 //! takes the datastore, then how much one attempt writes and how many write at once; `idle` and `ready` are about
 //! `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
@@ -31,7 +32,7 @@ async fn main() {
         ["idle"] => idle(&Yard::up().await),
         ["ready"] => ready(),
         _ => println!(
-            "usage: figures throughput|latency|submit|backlog sqlite|postgres [FLAGS] · \
+            "usage: figures throughput|latency|submit|backlog sqlite|postgres|pairs [FLAGS] · \
              figures logs sqlite|postgres [BYTES ATTEMPTS] · figures idle · figures ready"
         ),
     }
@@ -40,6 +41,11 @@ async fn main() {
 fn bench(yard: &Yard, benchmark: &str, flags: &[&str]) {
     let arguments = [&["bench", benchmark], flags].concat();
     assert!(yard.command(&arguments).status().unwrap().success(), "{arguments:?}");
+    for role in yard.roles() {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", yard.id(*role))).unwrap();
+        let line = |field| status.lines().find_map(|line| line.strip_prefix(field)).unwrap().trim();
+        println!("{role:?}: {} resident, {} at most", line("VmRSS:"), line("VmHWM:"));
+    }
 }
 
 /// One attempt that writes so many bytes, then so many attempts at once that write two megabytes each.
@@ -73,12 +79,13 @@ async fn yard(datastore: &str) -> Yard {
 }
 
 fn plan(datastore: &str) -> YardPlan {
-    let datastore = match datastore {
-        "sqlite" => Datastore::Sqlite,
-        "postgres" => Datastore::Postgres,
+    let plan = match datastore {
+        "sqlite" => YardPlan::on(Datastore::Sqlite),
+        "postgres" => YardPlan::on(Datastore::Postgres),
+        "pairs" => YardPlan::on(Datastore::Postgres).in_pairs(),
         other => panic!("no such datastore: {other}"),
     };
-    YardPlan::on(datastore).state_on_disk("size=256m")
+    plan.state_on_disk("size=256m")
 }
 
 fn print_percentiles(what: &str, mut values: Vec<f64>) {
