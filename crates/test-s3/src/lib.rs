@@ -28,9 +28,10 @@ const SECRET_FILE: &str = "secret";
 /// A running, or stopped, S3 server.
 #[derive(Debug)]
 pub struct S3Server {
+    // Ends before its folder goes.
+    serving: Option<Serving>,
     folder: TempDir,
     address: SocketAddr,
-    serving: Option<Serving>,
 }
 
 impl S3Server {

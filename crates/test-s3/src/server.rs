@@ -50,8 +50,8 @@ impl Serving {
                 let listener = TcpListener::from_std(listener).expect("a runtime with input and output");
                 serve(listener, service, receiver).await;
             });
-            // What is still being written to a file is not waited for.
-            runtime.shutdown_background();
+            // A file that is being written is let be written: its folder may go next.
+            drop(runtime);
         })?;
         Ok((Self { orders: Some(orders), frozen: None, thread: Some(thread) }, address))
     }
