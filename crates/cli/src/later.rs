@@ -3,16 +3,8 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The words that come before the planned one, and the planned one.
-const PLANNED: [(&str, &str); 8] = [
-    ("", "cron"),
-    ("", "dag"),
-    ("", "ca"),
-    ("", "export"),
-    ("", "import"),
-    ("", "login"),
-    ("", "bulk"),
-    ("node", "remove"),
-];
+const PLANNED: [(&str, &str); 6] =
+    [("", "cron"), ("", "dag"), ("", "ca"), ("", "login"), ("", "bulk"), ("node", "remove")];
 
 /// The planned command that a refused command line asked for, as it is written.
 pub(crate) fn planned(error: &clap::Error, first_word: Option<&str>) -> Option<String> {

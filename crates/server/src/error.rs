@@ -317,9 +317,12 @@ fn store(error: &StoreError) -> Answer {
             "the datastore's schema does not fit this server; an operator has to act",
             30,
         ),
-        StoreError::Inconsistent { .. } | StoreError::Locked { .. } | StoreError::Statement { .. } => {
-            internal(error)
-        }
+        StoreError::Inconsistent { .. }
+        | StoreError::Locked { .. }
+        | StoreError::NotEmpty { .. }
+        | StoreError::StillRunning { .. }
+        | StoreError::CutOff { .. }
+        | StoreError::Statement { .. } => internal(error),
     }
 }
 

@@ -82,6 +82,27 @@ pub enum StoreError {
         /// The data directory's database.
         path: String,
     },
+    /// Only a datastore that nobody has used yet takes in another one's contents. Nothing was changed.
+    #[error("the datastore is in use already: there are rows in `{table}`; import into a new one")]
+    NotEmpty {
+        /// The first table with rows.
+        table: &'static str,
+    },
+    /// Attempts have not ended; moved, they would be lost.
+    #[error(
+        "{attempts} attempts have not ended: wait for them, or drain the nodes and see `jobyard node ls`; with --running \
+         they are taken along, and end as `lost` on the other side when their leases run out"
+    )]
+    StillRunning {
+        /// How many.
+        attempts: u64,
+    },
+    /// Whoever gave or took rows stopped before the end. Nothing was changed.
+    #[error("{doing} was cut off by the other side")]
+    CutOff {
+        /// What we were doing.
+        doing: &'static str,
+    },
     /// A statement failed in a way that is a defect of ours.
     #[error("a statement failed while {doing}")]
     Statement {

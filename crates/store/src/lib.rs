@@ -25,6 +25,7 @@ mod rows;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod tokens;
+pub mod transfer;
 pub mod wake;
 
 use async_trait::async_trait;
@@ -281,6 +282,19 @@ pub trait Store: Send + Sync + 'static {
 
     /// The audit trail, newest first, below `before` (an audit number).
     async fn audit(&self, before: Option<i64>, limit: u32) -> Result<Vec<AuditRecord>, StoreError>;
+
+    // Moving to another datastore.
+
+    /// Says all there is, from one snapshot. Refused while attempts have not ended, unless `with_running`: wherever it is
+    /// loaded, their leases run out then, and what they report is stale or unknown.
+    async fn dump(
+        &self,
+        with_running: bool,
+        into: tokio::sync::mpsc::Sender<transfer::Part>,
+    ) -> Result<(), StoreError>;
+
+    /// Takes all there is of another datastore, or nothing; only into one that nobody has used yet.
+    async fn load(&self, from: tokio::sync::mpsc::Receiver<transfer::Part>) -> Result<(), StoreError>;
 
     // Itself.
 

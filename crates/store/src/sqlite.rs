@@ -35,6 +35,7 @@ mod store;
 mod submit;
 mod summary;
 mod tokens;
+mod transfer;
 mod writer;
 mod writes;
 

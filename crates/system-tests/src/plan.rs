@@ -1,6 +1,6 @@
 //! What a yard is made of, before it stands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jobyard_test_s3::S3Server;
 
@@ -30,6 +30,16 @@ pub struct YardPlan {
     worker: String,
     tables: String,
     artifact_url: Option<&'static str>,
+    pub(crate) moved: Option<Moved>,
+}
+
+/// What was another yard's.
+#[derive(Debug, Clone)]
+pub(crate) struct Moved {
+    /// What `jobyard export` wrote.
+    pub(crate) file: PathBuf,
+    /// The data directory of its `up`.
+    pub(crate) data_dir: PathBuf,
 }
 
 impl YardPlan {
@@ -47,6 +57,7 @@ impl YardPlan {
             worker: String::new(),
             tables: String::new(),
             artifact_url: None,
+            moved: None,
         }
     }
 
@@ -92,6 +103,13 @@ impl YardPlan {
     pub fn worker_setting(mut self, line: &str) -> Self {
         self.worker = format!("{}{line}\n", self.worker);
         self
+    }
+
+    /// With all that another yard's `up` had: what it exported, its artifacts and its key, under its admin token.
+    #[must_use]
+    pub fn moved_from(self, file: &Path, data_dir: &Path) -> Self {
+        assert_eq!(self.datastore, Datastore::Postgres, "`up` would need a file of its own");
+        Self { moved: Some(Moved { file: file.to_owned(), data_dir: data_dir.to_owned() }), ..self }
     }
 
     /// Two of each role, on PostgreSQL.

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::disk::SmallDisk;
 use crate::groups::{self, Unit};
-use crate::plan::{Datastore, YardPlan};
+use crate::plan::{Datastore, Moved, YardPlan};
 use crate::postgres::Database;
 use crate::process::{Process, Signal, bin};
 use crate::wait::{DEADLINE, eventually, processes_named};
@@ -117,8 +117,11 @@ impl Yard {
         yard.write_secret_keys(&["5e"]);
         if yard.database.is_some() {
             yard.run("migrate", &[]);
-            let secret =
-                yard.run("token", &["create", "--name", "tester", "--role", "admin", "--owner", "default"]);
+            let secret = match &plan.moved {
+                Some(moved) => yard.move_in(moved),
+                None => yard
+                    .run("token", &["create", "--name", "tester", "--role", "admin", "--owner", "default"]),
+            };
             yard.secret = Some(secret.trim().to_owned());
         }
         for role in yard.roles.clone() {
@@ -418,6 +421,18 @@ impl Yard {
             .expect("jobyard runs");
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Gives the token of before.
+    fn move_in(&self, moved: &Moved) -> String {
+        let copied = Command::new("cp")
+            .arg("-a")
+            .args([moved.data_dir.join("artifacts"), moved.data_dir.join("secret.key")])
+            .arg(self.dir())
+            .status();
+        assert!(copied.expect("cp runs").success());
+        self.run("import", &[&moved.file.display().to_string()]);
+        fs::read_to_string(moved.data_dir.join("admin.token")).expect("a token")
     }
 
     fn write_settings(&self, plan: &YardPlan) {

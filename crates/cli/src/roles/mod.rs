@@ -13,6 +13,7 @@ mod migrate;
 mod server;
 mod shutdown;
 pub(crate) mod token;
+mod transfer;
 mod up;
 pub(crate) mod worker;
 
@@ -39,6 +40,16 @@ pub(crate) enum RoleCommand {
     Worker(RoleArguments),
     /// Make or upgrade the schema; safe to start several at once
     Migrate(RoleArguments),
+    /// Write all that a datastore holds into a file, to move it into another one
+    #[command(after_help = "\
+Stop what works on the datastore first: what happens after the export is not in the file. Artifacts and longer logs lie
+in the artifact directory, and the keys of jobs' secrets in a file of their own: both go along.
+
+  jobyard export --data-dir /var/lib/jobyard/up moved.jsonl
+  jobyard migrate --config jobyard.toml && jobyard import --config jobyard.toml moved.jsonl")]
+    Export(transfer::ExportArguments),
+    /// Take what `jobyard export` wrote into a datastore that nobody has used yet, all of it or nothing
+    Import(transfer::DatastoreArguments),
 }
 
 /// Why a role could not be started, or ended badly.
@@ -74,6 +85,8 @@ pub(crate) enum RoleError {
     Worker(#[from] jobyard_worker::WorkerError),
     #[error("could not open a door")]
     Door(#[from] jobyard_api::grpc::BindError),
+    #[error("the file can't be used")]
+    File(#[from] jobyard_store::transfer::file::FileError),
     #[error("{0}")]
     Refused(String),
 }
@@ -86,6 +99,8 @@ pub(crate) fn run(command: RoleCommand) -> Result<(), RoleError> {
         RoleCommand::Informer(arguments) => block_on("info", informer::run(arguments)),
         RoleCommand::Worker(arguments) => block_on("info", worker::run(arguments)),
         RoleCommand::Migrate(arguments) => block_on("info", migrate::run(arguments)),
+        RoleCommand::Export(arguments) => block_on("info", transfer::export(arguments)),
+        RoleCommand::Import(arguments) => block_on("info", transfer::import(arguments)),
     }
 }
 

@@ -242,7 +242,7 @@ fn ensure_secret_keys(config: &Config, data_dir: &Path) -> Result<SecretKeys, Ro
     Ok(secret_keys(&path)?)
 }
 
-fn make_private(dir: &Path) -> Result<(), RoleError> {
+pub(super) fn make_private(dir: &Path) -> Result<(), RoleError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|source| RoleError::Path {
         doing: "make the data directory",
         path: dir.to_owned(),

@@ -1,7 +1,8 @@
 //! The table `event`, read in order.
 //!
 //! Numbers are drawn before their transaction commits, so an event may appear below one that was read already. What
-//! is handed out lies below the oldest transaction that still runs; nothing can appear there any more.
+//! is handed out lies below the oldest transaction that still runs; nothing can appear there any more. A cursor's
+//! transaction is shifted against the table's where another datastore was imported.
 
 use jobyard_model::{JobId, Timestamp};
 use serde_json::{Value, json};
@@ -22,12 +23,13 @@ macro_rules! horizon {
     () => {
         "WITH horizon AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin),
         ends AS MATERIALIZED (
-          SELECT horizon.xmin, floor.transaction AS floor_transaction, floor.number AS floor_number,
+          SELECT horizon.xmin, floor.shift, floor.transaction AS floor_transaction, floor.number AS floor_number,
             newest.transaction AS newest_transaction, newest.number AS newest_number
           FROM horizon CROSS JOIN event_floor floor LEFT JOIN LATERAL (
             SELECT e.transaction, e.number FROM event e WHERE e.transaction < horizon.xmin
             ORDER BY e.transaction DESC, e.number DESC LIMIT 1) newest ON true)
-        SELECT ends.floor_transaction, ends.floor_number, ends.newest_transaction, ends.newest_number"
+        SELECT ends.floor_transaction + ends.shift, ends.floor_number,
+          ends.newest_transaction + ends.shift, ends.newest_number"
     };
 }
 
@@ -36,13 +38,13 @@ macro_rules! events {
     ($of:literal) => {
         concat!(
             horizon!(),
-            ", event.transaction, event.number, event.at_ms, event.job_id, event.attempt, event.who, event.from_,
+            ", event.transaction + ends.shift, event.number, event.at_ms, event.job_id, event.attempt, event.who, event.from_,
             event.to_, event.why,
             $4::jsonb IS NULL OR EXISTS (SELECT 1 FROM job WHERE job.id = event.job_id AND job.spec::jsonb @> $4)
             FROM ends LEFT JOIN LATERAL (
               SELECT * FROM event e WHERE ",
             $of,
-            "(e.transaction, e.number) > ($1, $2) AND e.transaction < ends.xmin
+            "(e.transaction, e.number) > ($1 - ends.shift, $2) AND e.transaction < ends.xmin
               ORDER BY e.transaction, e.number LIMIT $3) event ON true
             ORDER BY event.transaction, event.number"
         )

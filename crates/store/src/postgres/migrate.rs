@@ -21,7 +21,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -32,6 +32,8 @@ const MIGRATIONS: [Migration; 7] = [
     Migration { version: 6, oldest_binary: 6, sql: include_str!("migrations/0006_secrets.sql") },
     // An older binary would not know what jobs name in S3.
     Migration { version: 7, oldest_binary: 7, sql: include_str!("migrations/0007_s3.sql") },
+    // Whoever imports events that this matters for raises `oldest_binary` to 8.
+    Migration { version: 8, oldest_binary: 7, sql: include_str!("migrations/0008_moved_events.sql") },
 ];
 
 /// Of the advisory lock; "jobyard" in ASCII.
@@ -40,7 +42,7 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(30025958418838116)";
 const MIGRATING: &str = "migrating the schema";
 
 /// The schema version this binary works with.
-pub(super) fn own_version() -> i32 {
+pub(crate) fn own_version() -> i32 {
     MIGRATIONS.last().map_or(0, |newest| newest.version)
 }
 
@@ -97,7 +99,7 @@ pub(super) async fn check(config: &PostgresConfig) -> Result<(), StoreError> {
 }
 
 /// A connection outside the pools.
-async fn connect(config: &PostgresConfig, doing: &'static str) -> Result<Client, StoreError> {
+pub(super) async fn connect(config: &PostgresConfig, doing: &'static str) -> Result<Client, StoreError> {
     let connecting = config.driver_config()?;
     let connected = tokio::time::timeout(config.connect_timeout, connecting.connect(NoTls)).await;
     let (client, connection) = match connected {

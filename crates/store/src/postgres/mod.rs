@@ -38,12 +38,16 @@ mod submission;
 mod submit;
 mod summary;
 mod tokens;
+mod transfer;
 mod wake;
 mod writes;
 
 use std::sync::Arc;
 
 use jobyard_model::{JobId, LeaseSettings};
+
+#[cfg(test)]
+pub(crate) use migrate::own_version;
 
 pub use config::{DEFAULT_MAX_UNENDED_PER_OWNER, PostgresConfig, WakeOn};
 
@@ -68,6 +72,7 @@ const READ_TOGETHER: usize = 64;
 
 /// The datastore on PostgreSQL.
 pub struct PostgresStore {
+    config: PostgresConfig,
     core: Arc<Core>,
     submits: Arc<Gather<submission::Call, submission::Answer>>,
     reports: Arc<Gather<reports::Call, reports::Outcome>>,
@@ -117,6 +122,7 @@ impl PostgresStore {
             leases: config.lease,
         };
         Ok(Arc::new(Self {
+            config,
             core: Arc::new(core),
             submits: Gather::new(LANES, JOBS_PER_COMMIT),
             reports: Gather::new(LANES, REPORTS_PER_COMMIT),

@@ -6,14 +6,15 @@ use async_trait::async_trait;
 use jobyard_model::ids::TokenId;
 use jobyard_model::node::{NodeGate, NodeRegistration};
 use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, NodeState, SessionId, Timestamp};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::query::Query;
 use super::{
     PostgresStore, artifact_use, artifacts, audit, control, due, events, fault, followers, jobs, load, logs,
-    nodes, placement, pools, reports, retention, secrets, submission, submit, summary, tokens,
+    nodes, placement, pools, reports, retention, secrets, submission, submit, summary, tokens, transfer,
 };
 use crate::logs::LogQuery;
+use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
@@ -234,6 +235,14 @@ impl Store for PostgresStore {
 
     async fn audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditRecord>> {
         audit::page(&self.core, before, limit).await
+    }
+
+    async fn dump(&self, with_running: bool, into: mpsc::Sender<Part>) -> Stored<()> {
+        transfer::dump(&self.config, with_running, &into).await
+    }
+
+    async fn load(&self, from: mpsc::Receiver<Part>) -> Stored<()> {
+        transfer::load(&self.config, from).await
     }
 
     async fn now(&self) -> Stored<Timestamp> {

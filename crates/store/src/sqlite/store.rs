@@ -4,15 +4,16 @@ use async_trait::async_trait;
 use jobyard_model::ids::TokenId;
 use jobyard_model::node::{NodeGate, NodeRegistration};
 use jobyard_model::{ArtifactHash, JobId, LeaseId, LeaseSettings, NodeId, NodeState, SessionId, Timestamp};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::scope::Scope;
 use super::{
     SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, nodes,
-    placement, pools, reports, retention, secrets, submit, summary, tokens,
+    placement, pools, reports, retention, secrets, submit, summary, tokens, transfer,
 };
 use crate::encoding::Prepared;
 use crate::logs::LogQuery;
+use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
@@ -250,6 +251,15 @@ impl Store for SqliteStore {
 
     async fn audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditRecord>> {
         self.readers.read("reading the audit trail", move |scope| audit::page(scope, before, limit)).await
+    }
+
+    async fn dump(&self, with_running: bool, into: mpsc::Sender<Part>) -> Stored<()> {
+        self.readers.read("exporting", move |scope| transfer::dump(scope, with_running, &into)).await
+    }
+
+    async fn load(&self, from: mpsc::Receiver<Part>) -> Stored<()> {
+        let from = std::sync::Mutex::new(Some(from));
+        self.writer.write("importing", move |scope| transfer::load(scope, &from)).await
     }
 
     async fn now(&self) -> Stored<Timestamp> {

@@ -19,6 +19,7 @@ pub(crate) mod services;
 pub(crate) mod submit;
 pub(crate) mod time;
 pub(crate) mod trail;
+pub(crate) mod transfer;
 pub(crate) mod world;
 
 pub(crate) use world::{Dialect, World};
@@ -67,6 +68,8 @@ macro_rules! conformance_suite {
                 old_things_are_removed_a_batch_at_a_time, a_lease_may_fetch_what_its_attempt_needs, a_lease_says_what_its_job_says, leases_and_now_are_known,
                 artifacts_go_when_nobody_needs_them, a_submit_that_names_a_doomed_artifact_spares_it,
                 a_closed_store_says_so;
+            transfer: all_of_it_is_the_same_in_either_dialect, what_has_no_end_is_not_kept,
+                attempts_that_have_not_ended_are_not_left_behind_unasked;
         }
     };
 }
