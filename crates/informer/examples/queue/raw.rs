@@ -50,20 +50,20 @@ const SQLITE_END: [&str; 7] = [
 const POSTGRES_CLAIM: [&str; 3] = [
     "UPDATE job_live SET status = 3, wait_since_ms = NULL, attempt = 1, lease_id = id WHERE id = ANY($1)",
     "INSERT INTO attempt_live (job_id, number, lease_id, node_id, session, phase, placed_ms, lease_until_ms, heard_ms, \
-     cpu_milli, memory_bytes) SELECT id, 1, id, id, id, 0, 1, 2, 1, 100, 134217728 FROM unnest($1) id",
+     cpu_milli, memory_bytes) SELECT id, 1, id, id, id, 0, 1, 2, 1, 100, 134217728 FROM unnest($1::uuid[]) id",
     "INSERT INTO event (at_ms, job_id, attempt, who, from_, to_, why) \
-     SELECT 1, id, 1, 'informer', 'waiting', 'placed', '' FROM unnest($1) id",
+     SELECT 1, id, 1, 'informer', 'waiting', 'placed', '' FROM unnest($1::uuid[]) id",
 ];
 const POSTGRES_END: [&str; 5] = [
     "DELETE FROM job_live WHERE id = ANY($1)",
     "DELETE FROM attempt_live WHERE job_id = ANY($1)",
     "INSERT INTO attempt (job_id, number, round, phase, outcome, retryable, lease_id, node_id, session, node_name, \
      placed_ms, lease_until_ms, ended_ms, fingerprint, \"end\") SELECT id, 1, 1, 2, 0, false, id, id, id, 'node', 1, 2, \
-     1, 1, '{\"Exited\":{\"ended_by\":\"itself\",\"exit\":{\"code\":0}}}' FROM unnest($1) id",
+     1, 1, '{\"Exited\":{\"ended_by\":\"itself\",\"exit\":{\"code\":0}}}' FROM unnest($1::uuid[]) id",
     "INSERT INTO job_end (job_id, round, status, intent, current, attempt, retry_count, platform_failures, \
-     unpaid_in_row, evictions, finished_ms) SELECT id, 1, 5, 0, true, 1, 0, 0, 0, 0, 1 FROM unnest($1) id",
+     unpaid_in_row, evictions, finished_ms) SELECT id, 1, 5, 0, true, 1, 0, 0, 0, 0, 1 FROM unnest($1::uuid[]) id",
     "INSERT INTO event (at_ms, job_id, attempt, who, from_, to_, why) \
-     SELECT 1, id, 1, 'worker', 'placed', 'running', '' FROM unnest($1) id, generate_series(1, 3)",
+     SELECT 1, id, 1, 'worker', 'placed', 'running', '' FROM unnest($1::uuid[]) id, generate_series(1, 3)",
 ];
 
 impl Raw {
@@ -171,6 +171,7 @@ async fn transaction(client: &mut Client, statements: &[Statement], ids: &[Uuid]
 
 async fn connect(cluster: &Cluster) -> Client {
     let (client, connection) = tokio_postgres::connect(&cluster.url("postgres"), NoTls).await.unwrap();
-    tokio::spawn(async move { connection.await.unwrap() });
+    // Whoever uses the client sees what went wrong; the connection may end with its cluster.
+    tokio::spawn(async move { drop(connection.await) });
     client
 }
