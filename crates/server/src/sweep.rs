@@ -19,8 +19,9 @@ const BATCH: u32 = 500;
 /// anybody wrote it.
 const CLOCKS_APART_MS: i64 = 5 * 60 * 1000;
 
+/// Why something was not removed.
 #[derive(Debug, Error)]
-enum SweepError {
+pub(crate) enum SweepError {
     #[error("the datastore failed")]
     Store(#[from] StoreError),
     #[error("the artifact store failed")]

@@ -41,7 +41,7 @@ pub use jobs::{
     AttemptRecord, Control, JobPage, JobQuery, JobRecord, NewJob, NewSecrets, SealedSecrets, StatusCount,
     Submitted, Summary,
 };
-pub use logs::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream};
+pub use logs::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, LogsDropped};
 pub use nodes::{
     Claimed, HeartbeatAnswer, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord,
     RegisterAnswer, StopOrder,
@@ -228,6 +228,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// How long each stream of an attempt is.
     async fn log_extent(&self, job_id: JobId, attempt: u32) -> Result<LogExtent, StoreError>;
+
+    /// Drops what jobs that have not ended said on days before the last `keep_days` (UTC, by arrival), a bounded batch
+    /// at a time, from the job after `after` on by id. The last row of each stream stays, so that its offsets go on.
+    /// Ended jobs keep theirs until [`Self::remove_old`].
+    async fn drop_logs(&self, keep_days: u32, after: Option<JobId>) -> Result<LogsDropped, StoreError>;
 
     // Events.
 

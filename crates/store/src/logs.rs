@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use jobyard_model::{JobId, LeaseId, Timestamp};
+use uuid::Uuid;
 
 /// Which stream of a task process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,4 +104,37 @@ pub struct LogExtent {
     pub stderr: u64,
     /// The newest chunk's number, 0 when there is none.
     pub last_seq: i64,
+}
+
+/// What one call dropped of the logs of jobs that have not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LogsDropped {
+    /// Rows of the index.
+    pub rows: u64,
+    /// The last job that was looked at; `None` when there was none.
+    pub last: Option<JobId>,
+}
+
+/// Jobs that one call looks at.
+pub(crate) const JOBS_A_DROP: i64 = 20;
+/// The oldest rows of each attempt that one call looks at. More than two, since the last one of a stream stays.
+pub(crate) const ROWS_A_DROP: i64 = 200;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// What is no longer kept: all that arrived before this instant, the beginning of a day (UTC).
+pub(crate) struct DropBefore(pub(crate) Timestamp);
+
+impl DropBefore {
+    /// Today and the `keep_days` days before it are kept.
+    pub(crate) fn new(now: Timestamp, keep_days: u32) -> Self {
+        let first_kept = now.0.div_euclid(DAY_MS).saturating_sub(i64::from(keep_days));
+        Self(Timestamp(first_kept.saturating_mul(DAY_MS)))
+    }
+
+    /// An id begins with the milliseconds of its making: jobs from this one on can have said nothing before.
+    pub(crate) fn first_younger_job(&self) -> JobId {
+        let made_ms = u128::try_from(self.0.0).unwrap_or(0);
+        JobId(Uuid::from_u128(made_ms << 80))
+    }
 }

@@ -55,7 +55,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
         doors.spawn(serve_report_door(report_listener, desk, shutdown.clone().cancelled_owned()));
         doors.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
         doors.spawn(sweep_artifacts(store.clone(), artifacts.clone(), shutdown.clone()));
-        doors.spawn(drop_old_logs(artifacts, server.log_retention(), shutdown));
+        doors.spawn(drop_old_logs(store.clone(), artifacts, server.log_retention(), shutdown));
         front.begin(server.router());
         tracing::info!(%address, report_socket = %report_socket.display(), "server serves");
     }

@@ -126,7 +126,8 @@ impl Yard {
         servers.spawn(stamp_report_clock(store.clone(), shutdown.clone()));
         servers.spawn(sweep_artifacts(store.clone(), artifacts.clone(), shutdown.clone()));
         servers.spawn(feed_loops(board.clone(), loops, shutdown.clone()));
-        servers.spawn(drop_old_logs(artifacts.clone(), made.log_retention(), shutdown.clone()));
+        let retention = made.log_retention();
+        servers.spawn(drop_old_logs(store.clone(), artifacts.clone(), retention, shutdown.clone()));
         let desk = ReportDesk::new(store.clone(), artifacts, made.log_retention());
         let desk = Arc::new(desk.with_secret_keys(Some(secret_keys)).with_buckets(buckets));
         let settings = worker::settings(config, &data_dir.join("worker"), "")?;

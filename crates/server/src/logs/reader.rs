@@ -200,12 +200,22 @@ impl LogReader {
         true
     }
 
+    /// Whether bytes are wanted that came before this chunk and were dropped: a stream was taken in without gaps.
+    fn is_gone_before(&self, chunk: &LogChunk) -> bool {
+        let Wanted { from, to, tail_lines, since, .. } = self.wanted;
+        let by_offset = tail_lines.is_none() && since.is_none();
+        by_offset && chunk.from > from && to.is_none_or(|to| from < to)
+    }
+
     /// The wanted bytes of a chunk.
     async fn piece(&mut self, chunk: &LogChunk) -> Result<Bytes, ApiError> {
         let length = chunk.to.saturating_sub(chunk.from);
         let mut begin = std::mem::take(&mut self.skip).min(length);
         let mut end = length;
         if self.wanted.stream.is_some() {
+            if self.is_gone_before(chunk) {
+                return Err(self.server.log_dropped());
+            }
             begin = begin.max(self.wanted.from.saturating_sub(chunk.from)).min(length);
             if let Some(to) = self.wanted.to {
                 end = end.min(to.saturating_sub(chunk.from)).max(begin);

@@ -1,13 +1,16 @@
 //! Logs over HTTP.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use jobyard_model::Clock;
-use jobyard_server::{ArtifactStore, LogDay};
+use jobyard_server::{ArtifactStore, LogDay, LogRetention, drop_old_logs};
 use jobyard_store::LogStream::{Stderr, Stdout};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use crate::support::{Caller, Hand, Reply, TestServer, fine, in_time};
+use crate::support::{Caller, Hand, Reply, TestServer, fine, in_time, until};
 
 async fn read(caller: &Caller<'_>, path: &str) -> String {
     let response = caller.call(Method::GET, path).send().await.expect("an answer");
@@ -185,5 +188,47 @@ async fn what_is_older_than_logs_are_kept_is_gone_and_said_to_be() {
     hand.log_in(lost, 0..8_000, &segment(1)).await;
     let answer = caller.get(&format!("/api/v1/jobs/{}/logs", lost.job_id)).await;
     answer.expect(StatusCode::INTERNAL_SERVER_ERROR, "internal");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn old_small_pieces_of_a_job_that_goes_on_are_gone_and_said_to_be() {
+    const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let hand = Hand::register(&server).await;
+    let held = hand.run(caller.submit(fine()).await).await;
+    hand.log(held, Stdout, 0, "old\n").await;
+    server.clock.advance_ms(31 * DAY_MS);
+    hand.log(held, Stdout, 4, "kept\n").await;
+    hand.log(held, Stdout, 9, "last\n").await;
+    let path = format!("/api/v1/jobs/{}/logs", held.job_id);
+    assert_eq!(read(&caller, &format!("{path}?stream=stdout")).await, "old\nkept\nlast\n");
+    let shutdown = CancellationToken::new();
+    let retention = LogRetention::new(server.clock.clone(), 30);
+    let artifacts = Arc::new(server.artifacts());
+    let dropping = tokio::spawn(drop_old_logs(server.store.clone(), artifacts, retention, shutdown.clone()));
+    let by_stream = caller.call(Method::GET, &format!("{path}?stream=stdout"));
+    until("the first day is dropped", async || {
+        let call = by_stream.try_clone().expect("no body");
+        call.send().await.expect("an answer").status() == StatusCode::GONE
+    })
+    .await;
+    shutdown.cancel();
+    dropping.await.expect("no panic");
+    for (query, expected) in [
+        ("", "kept\nlast\n"),
+        ("tail=9", "kept\nlast\n"),
+        ("stream=stdout&tail=1", "last\n"),
+        ("stream=stdout&since=2026-01-01T00:00:00Z", "kept\nlast\n"),
+        ("stream=stdout&from=4", "kept\nlast\n"),
+        ("stream=stdout&from=6&to=11", "pt\nla"),
+    ] {
+        assert_eq!(read(&caller, &format!("{path}?{query}")).await, expected, "{query}");
+    }
+    for query in ["stream=stdout", "stream=stdout&from=3", "stream=stdout&from=1&to=3"] {
+        let answer = caller.get(&format!("{path}?{query}")).await;
+        answer.expect(StatusCode::GONE, "log_dropped");
+    }
     server.stop().await;
 }

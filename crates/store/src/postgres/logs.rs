@@ -11,14 +11,14 @@ use uuid::Uuid;
 
 use super::Core;
 use super::fault::Fault;
-use super::load::Columns;
+use super::load::{self, Columns};
 use super::query::Query;
 use super::session::{Rows, Session};
 use crate::encoding::{amount, column, inconsistent};
-use crate::logs::LogQuery;
+use crate::logs::{DropBefore, JOBS_A_DROP, LogQuery, ROWS_A_DROP};
 use crate::rows::number_column;
 use crate::wake::{WakeTopic, Wakes};
-use crate::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, StoreError};
+use crate::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, LogsDropped, StoreError};
 
 // What was read before the end may arrive after it.
 const HOLDERS: &str = "SELECT asked.job_id, asked.number, asked.lease_id
@@ -39,8 +39,8 @@ const EXTENTS: &str = "SELECT asked.job_id, asked.number,
   FROM unnest($1::uuid[], $2::int[]) AS asked(job_id, number)";
 // In one order, so that two that append to the same attempts don't wait for each other in a circle.
 const INSERT: &str = "INSERT INTO log_chunk (job_id, attempt, seq, stream, from_offset, to_offset, at_ms, inline,
-    segment, segment_offset)
-  SELECT * FROM unnest($1::uuid[], $2::int[], $3::bigint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[],
+    segment, segment_offset, arrived_ms)
+  SELECT new.*, (SELECT jobyard_now()) FROM unnest($1::uuid[], $2::int[], $3::bigint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[],
     $8::bytea[], $9::text[], $10::bigint[])
     AS new(job_id, attempt, seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset)
   ORDER BY job_id, attempt, seq";
@@ -53,6 +53,20 @@ const NEWEST: &str = "SELECT seq, stream, from_offset, to_offset, at_ms, inline,
   FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3
     AND ($4::smallint IS NULL OR stream = $4 AND to_offset > $5) AND at_ms >= $6
   ORDER BY seq DESC LIMIT $7";
+
+// What has a lease is appended to meanwhile: rows only ever come after those that are looked at.
+const UNENDED: &str = "SELECT id FROM job_live WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3";
+const DROP: &str = "WITH old AS MATERIALIZED (
+    SELECT job_live.id AS job_id, oldest.attempt, oldest.seq
+    FROM job_live CROSS JOIN LATERAL generate_series(1, job_live.attempt) AS number CROSS JOIN LATERAL (
+      SELECT attempt, seq, stream, to_offset, coalesce(arrived_ms, at_ms) AS arrived_ms FROM log_chunk
+      WHERE log_chunk.job_id = job_live.id AND log_chunk.attempt = number ORDER BY seq LIMIT $3) oldest
+    WHERE job_live.id = ANY($1) AND oldest.arrived_ms < $2 AND EXISTS (SELECT 1 FROM log_chunk later
+      WHERE later.job_id = job_live.id AND later.attempt = oldest.attempt AND later.stream = oldest.stream
+        AND later.to_offset > oldest.to_offset))
+  DELETE FROM log_chunk USING old
+  WHERE log_chunk.job_id = old.job_id AND log_chunk.attempt = old.attempt AND log_chunk.seq = old.seq
+  RETURNING 1";
 
 /// Appends chunks that begin where their stream ends.
 pub(super) async fn append(core: &Core, chunks: &[LogChunk]) -> Result<Vec<LogAnswer>, StoreError> {
@@ -208,4 +222,31 @@ pub(super) async fn extent(core: &Core, job_id: JobId, attempt: u32) -> Result<L
     let [rows] = rows.map_err(|fault| fault.during(DOING))?;
     let extents = read_extents(&rows).map_err(|fault| fault.during(DOING))?;
     Ok(extents.into_values().next().unwrap_or_default())
+}
+
+/// Drops what jobs that have not ended said before the days that are kept.
+pub(super) async fn drop_old(
+    core: &Core,
+    keep_days: u32,
+    after: Option<JobId>,
+) -> Result<LogsDropped, StoreError> {
+    core.database.change("dropping old logs", |session| try_drop(session, keep_days, after)).await
+}
+
+async fn try_drop(mut session: Session, keep_days: u32, after: Option<JobId>) -> Result<LogsDropped, Fault> {
+    let [now] = session.begin([Query::new(load::NOW)]).await?;
+    let before = DropBefore::new(load::clock(&now)?, keep_days);
+    let jobs = Query::new(UNENDED)
+        .bind(after.map_or(Uuid::nil(), |job_id| job_id.0))
+        .bind(before.first_younger_job().0)
+        .bind(JOBS_A_DROP);
+    let [rows] = session.query([jobs]).await?;
+    let jobs = rows.iter().map(|row| Columns::of(row).take()).collect::<Result<Vec<Uuid>, _>>()?;
+    let Some(last) = jobs.last().copied() else {
+        session.roll_back().await?;
+        return Ok(LogsDropped::default());
+    };
+    let dropped =
+        session.commit(vec![Query::new(DROP).bind(jobs).bind(before.0.0).bind(ROWS_A_DROP)]).await?;
+    Ok(LogsDropped { rows: dropped.iter().map(|rows| rows.len() as u64).sum(), last: Some(JobId(last)) })
 }

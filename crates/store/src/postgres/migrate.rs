@@ -21,7 +21,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 9] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -34,6 +34,7 @@ const MIGRATIONS: [Migration; 8] = [
     Migration { version: 7, oldest_binary: 7, sql: include_str!("migrations/0007_s3.sql") },
     // Whoever imports events that this matters for raises `oldest_binary` to 8.
     Migration { version: 8, oldest_binary: 7, sql: include_str!("migrations/0008_moved_events.sql") },
+    Migration { version: 9, oldest_binary: 7, sql: include_str!("migrations/0009_log_arrival.sql") },
 ];
 
 /// Of the advisory lock; "jobyard" in ASCII.

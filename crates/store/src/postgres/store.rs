@@ -18,10 +18,10 @@ use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted,
-    PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets,
-    SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord,
-    WakeTopic,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewToken, NewTree, NodeHeartbeat,
+    NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired,
+    SealedSecrets, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord,
+    TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -186,6 +186,10 @@ impl Store for PostgresStore {
 
     async fn log_extent(&self, job_id: JobId, attempt: u32) -> Stored<LogExtent> {
         logs::extent(&self.core, job_id, attempt).await
+    }
+
+    async fn drop_logs(&self, keep_days: u32, after: Option<JobId>) -> Stored<LogsDropped> {
+        logs::drop_old(&self.core, keep_days, after).await
     }
 
     async fn events_after(&self, cursor: EventCursor, filter: &EventFilter, limit: u32) -> Stored<EventPage> {

@@ -8,9 +8,9 @@ use uuid::Uuid;
 use super::fault::Fault;
 use super::scope::Scope;
 use crate::encoding::{amount, column, inconsistent};
-use crate::logs::LogQuery;
+use crate::logs::{DropBefore, JOBS_A_DROP, LogQuery, ROWS_A_DROP};
 use crate::wake::WakeTopic;
-use crate::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream};
+use crate::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, LogsDropped};
 
 /// Appends chunks that begin where their stream ends.
 pub(super) fn append(scope: &Scope<'_>, chunks: &[LogChunk]) -> Result<Vec<LogAnswer>, Fault> {
@@ -36,8 +36,8 @@ fn append_one(scope: &Scope<'_>, chunk: &LogChunk) -> Result<LogAnswer, Fault> {
         LogBody::Segment { name, offset } => (None, Some(name), Some(column(*offset))),
     };
     let sql = "INSERT INTO log_chunk (job_id, attempt, seq, stream, from_offset, to_offset, at_ms, inline, segment, \
-        segment_offset) VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM log_chunk WHERE job_id = ?1 \
-        AND attempt = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        segment_offset, arrived_ms) VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM log_chunk WHERE job_id = ?1 \
+        AND attempt = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     scope.execute(
         sql,
         params![
@@ -49,7 +49,8 @@ fn append_one(scope: &Scope<'_>, chunk: &LogChunk) -> Result<LogAnswer, Fault> {
             chunk.at.0,
             inline,
             segment,
-            offset
+            offset,
+            scope.now().0
         ],
     )?;
     Ok(LogAnswer::End(chunk.to))
@@ -140,4 +141,35 @@ pub(super) fn extent(scope: &Scope<'_>, job_id: JobId, attempt: u32) -> Result<L
         stderr: stream_end(scope, job_id, attempt, LogStream::Stderr)?,
         last_seq,
     })
+}
+
+const UNENDED: &str = "SELECT id, attempt FROM job_live WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3";
+const DROP: &str = "DELETE FROM log_chunk WHERE job_id = ?1 AND attempt = ?2 AND seq IN (
+  SELECT oldest.seq FROM (
+    SELECT seq, stream, to_offset, coalesce(arrived_ms, at_ms) AS arrived_ms FROM log_chunk
+      WHERE job_id = ?1 AND attempt = ?2 ORDER BY seq LIMIT ?4) oldest
+  WHERE oldest.arrived_ms < ?3 AND EXISTS (SELECT 1 FROM log_chunk later WHERE later.job_id = ?1
+    AND later.attempt = ?2 AND later.stream = oldest.stream AND later.to_offset > oldest.to_offset))";
+
+/// Drops what jobs that have not ended said before the days that are kept.
+pub(super) fn drop_old(
+    scope: &Scope<'_>,
+    keep_days: u32,
+    after: Option<JobId>,
+) -> Result<LogsDropped, Fault> {
+    let before = DropBefore::new(scope.now(), keep_days);
+    let after = after.map_or(Uuid::nil(), |job_id| job_id.0);
+    let mut dropped = LogsDropped::default();
+    let mut statement = scope.statement(UNENDED)?;
+    let jobs = statement.query_map(params![after, before.first_younger_job().0, JOBS_A_DROP], |row| {
+        Ok((row.get::<_, Uuid>(0)?, row.get::<_, u32>(1)?))
+    })?;
+    for (job_id, newest) in jobs.collect::<rusqlite::Result<Vec<_>>>()? {
+        for attempt in 1..=newest {
+            let rows = scope.execute(DROP, params![job_id, attempt, before.0.0, ROWS_A_DROP])?;
+            dropped.rows += rows as u64;
+        }
+        dropped.last = Some(JobId(job_id));
+    }
+    Ok(dropped)
 }

@@ -15,7 +15,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 9] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -27,6 +27,7 @@ const MIGRATIONS: [Migration; 8] = [
     Migration { version: 7, oldest_binary: 6, sql: include_str!("migrations/0007_plain_checks.sql") },
     // An older binary would not know what jobs name in S3.
     Migration { version: 8, oldest_binary: 8, sql: include_str!("migrations/0008_s3.sql") },
+    Migration { version: 9, oldest_binary: 8, sql: include_str!("migrations/0009_log_arrival.sql") },
 ];
 const MIGRATING: &str = "migrating the schema";
 

@@ -17,10 +17,10 @@ use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, NewJob, NewToken, NewTree, NodeHeartbeat, NotStarted,
-    PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets,
-    SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord,
-    WakeTopic,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewToken, NewTree, NodeHeartbeat,
+    NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired,
+    SealedSecrets, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord,
+    TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -202,6 +202,11 @@ impl Store for SqliteStore {
 
     async fn log_extent(&self, job_id: JobId, attempt: u32) -> Stored<LogExtent> {
         self.readers.read("measuring logs", move |scope| logs::extent(scope, job_id, attempt)).await
+    }
+
+    async fn drop_logs(&self, keep_days: u32, after: Option<JobId>) -> Stored<LogsDropped> {
+        let drop = move |scope: &Scope<'_>| logs::drop_old(scope, keep_days, after);
+        self.writer.write("dropping old logs", drop).await
     }
 
     async fn events_after(&self, cursor: EventCursor, filter: &EventFilter, limit: u32) -> Stored<EventPage> {

@@ -332,6 +332,7 @@ pub(crate) static TABLES: [Table; 23] = [
             ("inline", Bytes),
             ("segment", Text),
             ("segment_offset", Int),
+            ("arrived_ms", Int),
         ],
         order: &["job_id", "attempt", "seq"],
     },

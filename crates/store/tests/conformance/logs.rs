@@ -125,3 +125,68 @@ pub(crate) async fn chunks_are_found_by_offset_arrival_and_time(world: &World) {
     assert_eq!(since, all[18..]);
     assert_eq!(read(LogQuery { limit: 4, ..query(&claimed) }).await, all[..4]);
 }
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Goes on to the middle of a day, so that the test crosses midnight when it means to.
+async fn go_to_noon(world: &World) {
+    let since_midnight_ms = world.store.now().await.unwrap().0.rem_euclid(DAY_MS);
+    world.pass(DAY_MS + DAY_MS / 2 - since_midnight_ms).await;
+}
+
+pub(crate) async fn old_logs_of_jobs_that_go_on_are_dropped_by_whole_days(world: &World) {
+    let node = world.node().await;
+    let over = world.running(spec(), &node).await;
+    let again = world.running(spec(), &node).await;
+    let claimed = world.running(spec(), &node).await;
+    go_to_noon(world).await;
+    for (attempt, text) in [(&over, "over"), (&again, "old"), (&claimed, "aaa")] {
+        assert_eq!(append(world, vec![chunk(attempt, Stdout, 0, text)]).await, [End(text.len() as u64)]);
+    }
+    append(world, vec![chunk(&again, Stdout, 3, "end"), chunk(&claimed, Stderr, 0, "err")]).await;
+    assert_eq!(append(world, vec![chunk(&over, Stdout, 4, "!")]).await, [End(5)]);
+    world.end(&over, exit(0)).await;
+    world.end(&again, exit(1)).await;
+    world.pass(DAY_MS).await;
+    append(world, vec![chunk(&claimed, Stdout, 3, "bbb")]).await;
+    world.pass(DAY_MS).await;
+    append(world, vec![chunk(&claimed, Stdout, 6, "ccc")]).await;
+
+    let drop_after = async |after| world.store.drop_logs(2, after).await.unwrap();
+    assert_eq!(drop_after(None).await.rows, 0, "today and the two days before");
+    let before = world.store.log_extent(claimed.job_id, 1).await.unwrap();
+    world.pass(DAY_MS).await;
+    let dropped = drop_after(None).await;
+    assert_eq!((dropped.rows, dropped.last), (2, Some(claimed.job_id)), "one of `again`, one of `claimed`");
+    assert_eq!(drop_after(None).await.rows, 0);
+    assert_eq!(drop_after(dropped.last).await.last, None);
+
+    let left = async |claimed| {
+        let chunks = world.store.log_chunks(&query(claimed)).await.unwrap();
+        chunks.iter().map(|chunk| (chunk.stream, chunk.from)).collect::<Vec<_>>()
+    };
+    assert_eq!(left(&claimed).await, [(Stderr, 0), (Stdout, 3), (Stdout, 6)]);
+    assert_eq!(left(&again).await, [(Stdout, 3)]);
+    assert_eq!(left(&over).await, [(Stdout, 0), (Stdout, 4)], "goes with its job");
+    assert_eq!(world.store.log_extent(claimed.job_id, 1).await.unwrap(), before);
+    let more = vec![chunk(&claimed, Stderr, 3, "or"), chunk(&claimed, Stdout, 9, "ddd")];
+    assert_eq!(append(world, more).await, [End(5), End(12)]);
+    assert_eq!(world.store.log_extent(claimed.job_id, 1).await.unwrap().last_seq, before.last_seq + 2);
+}
+
+pub(crate) async fn months_of_old_logs_are_dropped_a_batch_at_a_time(world: &World) {
+    let node = world.node().await;
+    let claimed = world.running(spec(), &node).await;
+    let chunks = (0..500).map(|from| chunk(&claimed, Stdout, from, "x")).collect();
+    append(world, chunks).await;
+    world.pass(40 * DAY_MS).await;
+    let mut batches = Vec::new();
+    while let dropped = world.store.drop_logs(30, None).await.unwrap()
+        && dropped.rows > 0
+    {
+        batches.push(dropped.rows);
+    }
+    assert_eq!(batches.iter().sum::<u64>(), 499, "{batches:?}");
+    assert!(batches.len() > 1, "{batches:?}");
+    assert_eq!(append(world, vec![chunk(&claimed, Stdout, 500, "y")]).await, [End(501)]);
+}

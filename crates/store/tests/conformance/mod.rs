@@ -63,7 +63,9 @@ macro_rules! conformance_suite {
             followers: a_follower_is_in_one_hand_at_a_time, a_follower_moves_on_in_its_holder_s_hand_only,
                 a_step_back_of_the_clock_lets_go_of_a_follower, events_can_be_followed_by_where_they_lead;
             logs: chunks_append_where_the_stream_ends, a_gap_says_where_to_go_on, only_the_lease_may_append,
-                chunks_are_found_by_offset_arrival_and_time;
+                chunks_are_found_by_offset_arrival_and_time,
+                old_logs_of_jobs_that_go_on_are_dropped_by_whole_days,
+                months_of_old_logs_are_dropped_a_batch_at_a_time;
             trail: tokens_count_until_revoked, a_token_may_end, changing_calls_are_audited,
                 old_things_are_removed_a_batch_at_a_time, a_lease_may_fetch_what_its_attempt_needs, a_lease_says_what_its_job_says, leases_and_now_are_known,
                 artifacts_go_when_nobody_needs_them, a_submit_that_names_a_doomed_artifact_spares_it,
