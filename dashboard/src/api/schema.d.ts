@@ -1,0 +1,2861 @@
+// Generated from docs/openapi.json by `npm run client`. Not to be edited.
+
+export interface paths {
+    "/api/v1/artifacts/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Downloads an artifact, or one range of it. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: {
+                    /** @description One range: `bytes=from-to`, `bytes=from-`, `bytes=-last` */
+                    Range?: string | null;
+                };
+                path: {
+                    /** @description 64 lower-case hex digits */
+                    sha256: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description All of it */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/octet-stream": number[];
+                    };
+                };
+                /** @description The range */
+                206: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/octet-stream": number[];
+                    };
+                };
+                /** @description No such artifact */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The range lies outside */
+                416: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        /** Uploads an artifact under the SHA-256 of its bytes. Repeatable without harm. */
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description 64 lower-case hex digits */
+                    sha256: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            responses: {
+                /** @description It was there already */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Artifact"];
+                    };
+                };
+                /** @description Stored and durable */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Artifact"];
+                    };
+                };
+                /** @description The bytes don't match the name, or broke off; nothing was stored */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The sender fell silent; nothing was stored */
+                408: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too large */
+                413: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        /** Says whether an artifact is there, and how large it is. */
+        head: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description 64 lower-case hex digits */
+                    sha256: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It is there */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description It isn't */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/artifacts/missing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says which of these artifacts have to be uploaded. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ArtifactNames"];
+                };
+            };
+            responses: {
+                /** @description Those that are not there */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MissingArtifacts"];
+                    };
+                };
+                /** @description Not a list of at most 1,000 names */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists who did what, newest first. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The `next_cursor` of the page before */
+                    cursor?: string;
+                    /** @description 1–500; 100 when left out */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Audit"];
+                    };
+                };
+                /** @description A bad cursor */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follows what changes, as server-sent events.
+         * @description The first event is of the type `start` and says where the stream begins; then one of the type `change` a change.
+         *     Each `id` is a cursor to resume from with `Last-Event-ID`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Only what came after; `Last-Event-ID` counts before it */
+                    cursor?: string;
+                    /** @description Of one job */
+                    job?: string;
+                    /** @description Of jobs with this label: `key:value` */
+                    label?: string;
+                    /** @description Of jobs with this origin: `kind:id` */
+                    origin?: string;
+                };
+                header?: {
+                    /** @description Only what came after; from now on without either */
+                    "Last-Event-ID"?: string | null;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A stream without end */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/event-stream": components["schemas"]["Event"];
+                    };
+                };
+                /** @description A bad cursor or filter */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The cursor is older than the events that are kept, or beyond the newest one */
+                410: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists jobs, newest first. All filters given must match. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description At or after this instant (RFC 3339) */
+                    created_after?: string;
+                    /** @description Before this instant (RFC 3339) */
+                    created_before?: string;
+                    /** @description The `next_cursor` of the page before */
+                    cursor?: string;
+                    /** @description The key it came with */
+                    idempotency_key?: string;
+                    /** @description `key:value`; several must all match */
+                    label?: string[];
+                    /** @description 1–500; 100 when left out */
+                    limit?: number;
+                    /** @description The exact name */
+                    name?: string;
+                    /** @description `kind:id` of what made the job */
+                    origin?: string;
+                    /** @description The owner */
+                    owner?: string;
+                    /** @description Part of the id, the name or the command line, in any case */
+                    q?: string;
+                    /** @description One or more statuses, joined by commas */
+                    status?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page; it may be short and still have a next one */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Job"];
+                    };
+                };
+                /** @description A filter that can't be read */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /**
+         * Submits a job.
+         * @description With an idempotency key (a field or the header) the call can be repeated: the same job gives 200 and the job it
+         *     made the first time.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: {
+                    /** @description Instead of the field `idempotency_key` */
+                    "Idempotency-Key"?: string | null;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["JobSubmit"];
+                };
+            };
+            responses: {
+                /** @description Accepted before, with the same key */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Job"];
+                    };
+                };
+                /** @description Accepted and durable */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Job"];
+                    };
+                };
+                /** @description Faults, all of them named */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The key was used for another job */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too large */
+                413: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too many submissions at a time, or too many jobs of the owner */
+                429: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a job. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The job */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Job"];
+                    };
+                };
+                /** @description Not an id */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists a job's attempts, by number. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description All attempts */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Attempt"];
+                    };
+                };
+                /** @description No such job */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancels a job: at once when nothing runs, else its attempt is stopped. A job that is over stays as it is. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Wanted; the job as it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Job"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a job's history, oldest first. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The `next_cursor` of the page before */
+                    cursor?: string;
+                    /** @description 1–500; 500 when left out */
+                    limit?: number;
+                };
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of events */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Event"];
+                    };
+                };
+                /** @description A bad cursor */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads the log of one attempt: the bytes as the process wrote them, both streams by arrival unless one is named.
+         * @description A followed log goes on until the attempt is over. The header `Jobyard-Attempt` says which attempt it is.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Which attempt; the newest when left out */
+                    attempt?: number;
+                    /** @description Go on until the attempt is over */
+                    follow?: boolean;
+                    /** @description From this byte of the stream; needs `stream` */
+                    from?: number;
+                    /** @description Only what was read at or after this instant (RFC 3339) */
+                    since?: string;
+                    /** @description `stdout` or `stderr`; both when left out */
+                    stream?: string;
+                    /** @description Only the last so many lines, at most 10000 */
+                    tail?: number;
+                    /** @description Up to this byte of the stream; needs `stream` */
+                    to?: number;
+                };
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The bytes */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/octet-stream": number[];
+                    };
+                };
+                /** @description Parameters that don't go together */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job or attempt */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The log is older than logs are kept */
+                410: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Starts a new round of a job that failed or was cancelled. When there is a newer attempt than `after_attempt`,
+         *     nothing is done.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["RetryRequest"] | null;
+                };
+            };
+            responses: {
+                /** @description The job as it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Job"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The job is not over, or ended well */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stops a service, which ends well then: at once when nothing runs, else after TERM and its grace. One that is over
+         *     stays as it is.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Wanted; the job as it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Job"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The job is a task */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explains why a job isn't running yet, and what would change that. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Per gate and per node */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Why"];
+                    };
+                };
+                /** @description No such job */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Submits up to 10,000 jobs, all or none. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["BatchSubmit"];
+                };
+            };
+            responses: {
+                /** @description All accepted and durable; one item a job, in order */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BatchAccepted"];
+                    };
+                };
+                /** @description Nothing accepted; faults name index and field */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The token does not act for an owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description A key was used for another job */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too large */
+                413: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too many batches at a time, or too many jobs of an owner */
+                429: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Says who the server takes the caller for. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Who */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Me"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the nodes. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Every node, by name */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Node"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{id}/cordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lets no new attempts onto a node; those it has go on. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The node */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The node as it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Node"];
+                    };
+                };
+                /** @description No such node */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{id}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Empties a node: no new attempts, and those it has move elsewhere at nobody's cost. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The node */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The node as it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Node"];
+                    };
+                };
+                /** @description No such node */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{id}/uncordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lets attempts onto a node again; also ends a drain. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The node */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The node as it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Node"];
+                    };
+                };
+                /** @description No such node */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Serves this description. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description OpenAPI 3.1 */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": Record<string, never>;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the pools. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Every pool, by name */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Pool"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Makes a pool; one that exists is left as it is. */
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description Its name */
+                    name: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It exists */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Not a name */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts the jobs by status (each count stops at a bound) and adds up the fleet. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The overview */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Summary"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the tokens, newest first, without their secrets. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Every token */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Token"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Makes a token. Its secret is in this answer and never again. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TokenCreate"];
+                };
+            };
+            responses: {
+                /** @description The token and its secret */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TokenCreated"];
+                    };
+                };
+                /** @description Faults, all of them named */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a token; it stops working at once. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The token */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It is revoked */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description No such token */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trees/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Downloads a tree's manifest; its files are artifacts. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description 64 lower-case hex digits */
+                    sha256: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The manifest */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": Record<string, never>;
+                    };
+                };
+                /** @description No such tree */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        /**
+         * Makes a tree known by its manifest, once all of its files are uploaded. Repeatable without harm.
+         * @description A manifest is JSON without space, fields and paths in this order: `{"tree":1,"files":{"<path>":{"sha256":"<hex>",
+         *     "size":<bytes>,"mode":"0644"},…}}`, where `mode` is `0755` for a program. Its SHA-256 is the tree's name.
+         */
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description 64 lower-case hex digits: of the manifest */
+                    sha256: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            responses: {
+                /** @description It was known already */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Tree"];
+                    };
+                };
+                /** @description Known and durable */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Tree"];
+                    };
+                };
+                /** @description It is no manifest, or not that of this name; nothing was kept */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Files are missing; `errors` names some of them. Ask with `POST /artifacts/missing`, upload them, and send it again */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too large */
+                413: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        /** Says whether a tree is known. */
+        head: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description 64 lower-case hex digits */
+                    sha256: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It is known, with all its files */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description It isn't */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Says that the process lives. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It lives */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The process's metrics, in Prometheus' format. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description OpenMetrics text */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Says whether the server can serve: it reaches its datastore and is not going down. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It can serve; a second line says what is wrong with the artifact store, if something is */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+                /** @description It can't */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description An immutable file in the artifact store. */
+        Artifact: {
+            /** @description SHA-256 of its bytes, 64 lower-case hex digits; its name. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description How many bytes it has.
+             */
+            size_bytes: number;
+        };
+        /** @description Artifacts that somebody asks about. */
+        ArtifactNames: {
+            /** @description At most 1,000 names, 64 lower-case hex digits each. */
+            sha256: string[];
+        };
+        /** @description One try at running a job on one node. Its lease is never shown. */
+        Attempt: {
+            accepted_time?: components["schemas"]["Time"] | null;
+            ended_by?: components["schemas"]["EndedBy"] | null;
+            /**
+             * Format: int32
+             * @description The code its task process left with.
+             */
+            exit_code?: number | null;
+            finished_time?: components["schemas"]["Time"] | null;
+            /** @description What is wanted of it. */
+            intent: components["schemas"]["Intent"];
+            last_exit?: components["schemas"]["ServiceExit"] | null;
+            lease_until?: components["schemas"]["Time"] | null;
+            /** @description Why it ended, in plain words; empty when there is nothing to say. */
+            message: string;
+            next_start?: components["schemas"]["Time"] | null;
+            /**
+             * Format: uuid
+             * @description Where.
+             */
+            node_id: string;
+            /** @description The node's name; empty when the node is no longer known. */
+            node_name: string;
+            /**
+             * Format: int32
+             * @description From 1, never reused within a job.
+             */
+            number: number;
+            outcome?: components["schemas"]["Outcome"] | null;
+            phase?: components["schemas"]["Phase"] | null;
+            /** @description When it was claimed. */
+            placed_time: components["schemas"]["Time"];
+            /**
+             * Format: int32
+             * @description Of a service: how often its task process was started again.
+             */
+            restarts?: number;
+            /**
+             * Format: int32
+             * @description The round it belongs to.
+             */
+            round: number;
+            /**
+             * Format: int32
+             * @description The signal its task process died of.
+             */
+            signal?: number | null;
+            started_time?: components["schemas"]["Time"] | null;
+            usage?: components["schemas"]["Usage"] | null;
+        };
+        /** @description One changing call. */
+        Audit: {
+            /** @description Such as `job.submit`. */
+            action: string;
+            /** @description From where. */
+            address: string;
+            /** @description Such as how many. */
+            detail: string;
+            /**
+             * Format: int64
+             * @description Ascending.
+             */
+            number: number;
+            /** @description An id or a name. */
+            target: string;
+            /** @description When. */
+            time: components["schemas"]["Time"];
+            /** @description Who. */
+            who: string;
+        };
+        /** @description What became of a batch. */
+        BatchAccepted: {
+            /** @description One a job, in order. */
+            items: components["schemas"]["BatchItem"][];
+            /** @description What was accepted but looks wrong. */
+            warnings?: string[];
+        };
+        /** @description One job of a batch. */
+        BatchItem: {
+            /** @description `false`: the key was used before. */
+            created: boolean;
+            /**
+             * Format: uuid
+             * @description The job's id; the first one's when the key was used before.
+             */
+            id: string;
+        };
+        /** @description Up to 10,000 jobs, accepted all or none. */
+        BatchSubmit: {
+            /** @description The jobs. */
+            jobs: components["schemas"]["JobSubmit"][];
+        };
+        /** @description Memory: a number of bytes, or on the way in a text with a unit. */
+        Bytes: number | string;
+        /** @description Cores, in steps of a thousandth. */
+        Cores: number;
+        /** @enum {string} */
+        EndedBy: "itself" | "stop" | "timeout" | "memory" | "shutdown" | "lease";
+        /**
+         * @description One change of a job's status, of its attempt's phase, or of what is wanted. The data of a server-sent event of the
+         *     type `change`.
+         */
+        Event: {
+            /**
+             * Format: int32
+             * @description The attempt it belongs to.
+             */
+            attempt?: number | null;
+            /**
+             * @description Its place in the history: transaction and number. Also the server-sent event's `id`.
+             * @example 812-4031
+             */
+            cursor: string;
+            /** @description A status or phase, or what was wanted; empty for the creation. */
+            from: string;
+            /**
+             * Format: uuid
+             * @description Which job.
+             */
+            job_id: string;
+            /** @description When. */
+            time: components["schemas"]["Time"];
+            /** @description A status or phase, or what is wanted. */
+            to: string;
+            /** @description A principal or one of our roles. */
+            who: string;
+            /** @description In plain words, or an outcome. */
+            why: string;
+        };
+        /** @enum {string} */
+        Intent: "run" | "evict" | "stop" | "cancel";
+        /** @enum {string} */
+        IoClass: "cpu" | "io" | "mixed";
+        /** @description A job: what was submitted, where it is, what came of it. */
+        Job: {
+            /**
+             * Format: int32
+             * @description The newest attempt's number; absent before the first.
+             */
+            attempt?: number | null;
+            /** @description Delay before the first retry; doubles with each. */
+            backoff: components["schemas"]["Seconds"];
+            /** @description The executable; absent when `command[0]` names one that the node has. */
+            binary_url?: string | null;
+            /** @description The program and its arguments, or with `binary_url` the arguments. */
+            command: string[];
+            /** @description When it was accepted. */
+            created_time: components["schemas"]["Time"];
+            /** @description The environment of its task process; absent for those who don't act for its owner. */
+            env?: {
+                [key: string]: string;
+            } | null;
+            /**
+             * Format: int32
+             * @description How often it had to leave a node in this round.
+             */
+            evictions: number;
+            /** @description At most one live attempt, ever. */
+            exclusive: boolean;
+            finished_time?: components["schemas"]["Time"] | null;
+            /**
+             * Format: uuid
+             * @description UUIDv7.
+             */
+            id: string;
+            /** @description The key it came with. */
+            idempotency_key?: string | null;
+            /** @description What is staged for each attempt. */
+            input_path?: string | null;
+            /** @description What is wanted of it. */
+            intent: components["schemas"]["Intent"];
+            /** @description Where its time goes. */
+            io_class: components["schemas"]["IoClass"];
+            /** @description Task or service. */
+            kind: components["schemas"]["JobKind"];
+            /** @description For people and filters. */
+            labels: {
+                [key: string]: string;
+            };
+            last_exit?: components["schemas"]["ServiceExit"] | null;
+            /**
+             * Format: int32
+             * @description How many they may cost.
+             */
+            max_retries: number;
+            /** @description For people; need not be unique. */
+            name: string;
+            next_start?: components["schemas"]["Time"] | null;
+            /** @description Exit codes after which another attempt is pointless. */
+            no_retry_exit_codes: number[];
+            /** @description What its node must be labelled with. */
+            node_labels: {
+                [key: string]: string;
+            };
+            origin?: components["schemas"]["JobOrigin"] | null;
+            /** @description Where in S3 its outputs go; absent when they go into the artifact store. */
+            output_path?: string | null;
+            /** @description The team that is accounted for. */
+            owner_id: string;
+            /**
+             * Format: int32
+             * @description Retries that the platform's failures cost in this round.
+             */
+            platform_failures: number;
+            /** @description The pool it waits in. */
+            pool: string;
+            /** @description Whether more urgent jobs may take its place. */
+            preemptible: boolean;
+            /**
+             * Format: int32
+             * @description 0–100, more is more urgent.
+             */
+            priority: number;
+            /**
+             * @description Beside the status: the phase while it runs (`restarting` while a service waits for its next start), why it waits
+             *     or ended; empty when there is nothing to add.
+             */
+            reason: string;
+            /** @description What placement reserves. */
+            resources: components["schemas"]["JobResources"];
+            /**
+             * Format: int32
+             * @description Of a service: how often its task process was started again in the newest attempt.
+             */
+            restarts?: number;
+            result?: components["schemas"]["JobResult"] | null;
+            /**
+             * Format: int32
+             * @description Retries that its own failures cost in this round.
+             */
+            retry_count: number;
+            /**
+             * Format: int32
+             * @description From 1; one more with each retry by hand.
+             */
+            round: number;
+            run_at?: components["schemas"]["Time"] | null;
+            /** @description How its task process is isolated. */
+            runtime: components["schemas"]["Runtime"];
+            start_within?: components["schemas"]["Seconds"] | null;
+            started_time?: components["schemas"]["Time"] | null;
+            /** @description Where it is. */
+            status: components["schemas"]["Status"];
+            /** @description Between TERM and KILL. */
+            stop_grace: components["schemas"]["Seconds"];
+            /** @description Who submitted it. */
+            submitted_by: string;
+            timeout?: components["schemas"]["Seconds"] | null;
+            /** @description What was accepted but looks wrong. Only in the answer to a submission. */
+            warnings?: string[];
+        };
+        /** @enum {string} */
+        JobKind: "task" | "service";
+        /** @description What made a job, when that was no person. */
+        JobOrigin: {
+            /** @description Which one. */
+            id: string;
+            /** @description Which occurrence or step of it. */
+            key: string;
+            /** @description Such as `schedule`. */
+            kind: string;
+        };
+        /** @description What placement reserves for a job. */
+        JobResources: {
+            /** @description Cores: a weight between neighbours, not a cap. */
+            cpu: components["schemas"]["Cores"];
+            cpu_limit?: components["schemas"]["Cores"] | null;
+            /** @description Bytes; enforced where the node's containment can. */
+            memory: components["schemas"]["Bytes"];
+        };
+        /** @description How an attempt ended. */
+        JobResult: {
+            /**
+             * Format: int32
+             * @description The attempt's number.
+             */
+            attempt: number;
+            /**
+             * Format: int32
+             * @description The code its task process left with.
+             */
+            exit_code?: number | null;
+            /** @description Why, in plain words; empty when there is nothing to say. */
+            message: string;
+            /** @description How it ended. */
+            outcome: components["schemas"]["Outcome"];
+            /**
+             * @description What it left in `JOBYARD_OUTPUT`: `sha256:<hex>`, a tree, or with `output_path` the folder in S3,
+             *     `<output_path>/<job>/<attempt>/`. Absent when it left nothing, did not succeed, and for those who don't act for its
+             *     owner.
+             */
+            output?: string | null;
+            /**
+             * Format: int32
+             * @description The signal its task process died of.
+             */
+            signal?: number | null;
+            usage?: components["schemas"]["Usage"] | null;
+        };
+        /**
+         * @description A job to be submitted. What is left out gets its default; unknown and doubled fields are refused.
+         *
+         *     The order of the fields is part of the contract: the idempotency hash is taken over this type's JSON (see
+         *     [`crate::submit::ParsedJob::hash`]), so new fields go to the end and are skipped when absent.
+         */
+        JobSubmit: {
+            backoff?: components["schemas"]["Seconds"] | null;
+            /**
+             * @description `sha256:<hex>` in the artifact store; `s3://<bucket>/<key>` or `file:///…` where the server's settings allow it.
+             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
+            binary_url?: string | null;
+            /** @description The program and its arguments; with `binary_url` the arguments. */
+            command?: string[];
+            /** @description The environment of the task process, besides `PATH` and `JOBYARD_*`. */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description At most one live attempt, ever; needs a `stop_grace` of at most a third of the lease. */
+            exclusive?: boolean | null;
+            /** @description The same key with the same job gives the same job again; with another job it is refused. */
+            idempotency_key?: string | null;
+            /**
+             * @description `sha256:<hex>`: a tree, staged read-only as the folder `JOBYARD_INPUT`, or an artifact, which lies in that folder
+             *     as `artifact`. Where the server's settings allow it `s3://<bucket>/<key>/`: all objects below that, or without
+             *     the last `/` one object, under its own name.
+             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
+            input_path?: string | null;
+            io_class?: components["schemas"]["IoClass"] | null;
+            kind?: components["schemas"]["JobKind"] | null;
+            /** @description For people and filters. */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int32
+             * @description How many retries its own failures may cost; 3 when left out. Without effect on a service.
+             */
+            max_retries?: number | null;
+            /** @description For people; the last path part of the program when left out. */
+            name?: string | null;
+            /** @description Exit codes (1–255) after which another attempt, or a restart of a service, is pointless. */
+            no_retry_exit_codes?: number[];
+            /** @description What its node must be labelled with. */
+            node_labels?: {
+                [key: string]: string;
+            };
+            origin?: components["schemas"]["JobOrigin"] | null;
+            /**
+             * @description `s3://<bucket>/<key>` where the server's settings allow it: what it leaves in `JOBYARD_OUTPUT` goes there, below
+             *     `<job>/<attempt>/`, `_manifest.json` last, instead of into the artifact store.
+             * @example s3://results/search
+             */
+            output_path?: string | null;
+            /** @description The team that is accounted for; the token's first owner when left out. */
+            owner_id?: string | null;
+            /** @description The pool to wait in; `default` when left out. */
+            pool?: string | null;
+            /** @description Whether more urgent jobs may take its place. */
+            preemptible?: boolean | null;
+            /**
+             * Format: int32
+             * @description 0–100, more is more urgent; when left out 50 for a task, 75 for a service.
+             */
+            priority?: number | null;
+            resources?: components["schemas"]["ResourcesSubmit"] | null;
+            run_at?: components["schemas"]["Time"] | null;
+            runtime?: components["schemas"]["Runtime"] | null;
+            /**
+             * @description Secrets for the environment of the task process, beside `env`. Kept encrypted, and handed to the task alone: no
+             *     answer, event or log has them. With the idempotency key other secrets are another job.
+             */
+            secret_env?: {
+                [key: string]: string;
+            };
+            start_within?: components["schemas"]["Seconds"] | null;
+            stop_grace?: components["schemas"]["Seconds"] | null;
+            timeout?: components["schemas"]["Seconds"] | null;
+        };
+        /** @description Who makes the call. */
+        Me: {
+            /** @description The principal's name. */
+            name: string;
+            /** @description The owners it acts for; the first is the default. Operators and admins act for all. */
+            owners: string[];
+            /** @description What it may do. */
+            role: components["schemas"]["Role"];
+        };
+        /** @description Those that have to be uploaded. */
+        MissingArtifacts: {
+            /** @description In the order in which they were asked for, each once. */
+            missing: string[];
+        };
+        /** @description A node, as the datastore knows it. */
+        Node: {
+            /**
+             * Format: int32
+             * @description How many attempts it has.
+             */
+            attempts: number;
+            /** @description Whether it was heard of lately, is open, and is neither suspended nor quarantined. */
+            available: boolean;
+            /** @description What it offers. */
+            capacity: components["schemas"]["NodeResources"];
+            /** @description `cgroup`, `pidns` or `subreaper`: what keeps a task's processes together there. */
+            containment: string;
+            /** @description What operators let onto it. */
+            gate: components["schemas"]["NodeGate"];
+            /** @description Its last heartbeat. */
+            heard_time: components["schemas"]["Time"];
+            /**
+             * Format: uuid
+             * @description Which.
+             */
+            id: string;
+            /** @description What it is labelled with. */
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int32
+             * @description The most it takes at a time.
+             */
+            max_attempts: number;
+            /** @description The host name. */
+            name: string;
+            /** @description The pool it serves. */
+            pool: string;
+            /** @description Why it gets no attempts until an operator has looked at it. */
+            quarantined?: string | null;
+            /** @description What its attempts reserve. */
+            reserved: components["schemas"]["NodeResources"];
+            /** @description How it can isolate. */
+            runtimes: components["schemas"]["Runtime"][];
+            /** @description Why it gets no attempts until its worker has proven itself. */
+            suspended?: string | null;
+            /** @description Its worker's version. */
+            version: string;
+        };
+        /** @enum {string} */
+        NodeGate: "open" | "cordoned" | "draining";
+        /** @description Amounts of a node, or of several. */
+        NodeResources: {
+            /** @description Cores. */
+            cpu: components["schemas"]["Cores"];
+            /** @description Bytes. */
+            memory: components["schemas"]["Bytes"];
+        };
+        /** @enum {string} */
+        Outcome: "succeeded" | "failed" | "timed_out" | "oom_killed" | "lost" | "launch_failed" | "not_started" | "evicted" | "stopped" | "cancelled";
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Attempt: {
+            /** @description In the order of the list. */
+            items: {
+                accepted_time?: components["schemas"]["Time"] | null;
+                ended_by?: components["schemas"]["EndedBy"] | null;
+                /**
+                 * Format: int32
+                 * @description The code its task process left with.
+                 */
+                exit_code?: number | null;
+                finished_time?: components["schemas"]["Time"] | null;
+                /** @description What is wanted of it. */
+                intent: components["schemas"]["Intent"];
+                last_exit?: components["schemas"]["ServiceExit"] | null;
+                lease_until?: components["schemas"]["Time"] | null;
+                /** @description Why it ended, in plain words; empty when there is nothing to say. */
+                message: string;
+                next_start?: components["schemas"]["Time"] | null;
+                /**
+                 * Format: uuid
+                 * @description Where.
+                 */
+                node_id: string;
+                /** @description The node's name; empty when the node is no longer known. */
+                node_name: string;
+                /**
+                 * Format: int32
+                 * @description From 1, never reused within a job.
+                 */
+                number: number;
+                outcome?: components["schemas"]["Outcome"] | null;
+                phase?: components["schemas"]["Phase"] | null;
+                /** @description When it was claimed. */
+                placed_time: components["schemas"]["Time"];
+                /**
+                 * Format: int32
+                 * @description Of a service: how often its task process was started again.
+                 */
+                restarts?: number;
+                /**
+                 * Format: int32
+                 * @description The round it belongs to.
+                 */
+                round: number;
+                /**
+                 * Format: int32
+                 * @description The signal its task process died of.
+                 */
+                signal?: number | null;
+                started_time?: components["schemas"]["Time"] | null;
+                usage?: components["schemas"]["Usage"] | null;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Audit: {
+            /** @description In the order of the list. */
+            items: {
+                /** @description Such as `job.submit`. */
+                action: string;
+                /** @description From where. */
+                address: string;
+                /** @description Such as how many. */
+                detail: string;
+                /**
+                 * Format: int64
+                 * @description Ascending.
+                 */
+                number: number;
+                /** @description An id or a name. */
+                target: string;
+                /** @description When. */
+                time: components["schemas"]["Time"];
+                /** @description Who. */
+                who: string;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Event: {
+            /** @description In the order of the list. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description The attempt it belongs to.
+                 */
+                attempt?: number | null;
+                /**
+                 * @description Its place in the history: transaction and number. Also the server-sent event's `id`.
+                 * @example 812-4031
+                 */
+                cursor: string;
+                /** @description A status or phase, or what was wanted; empty for the creation. */
+                from: string;
+                /**
+                 * Format: uuid
+                 * @description Which job.
+                 */
+                job_id: string;
+                /** @description When. */
+                time: components["schemas"]["Time"];
+                /** @description A status or phase, or what is wanted. */
+                to: string;
+                /** @description A principal or one of our roles. */
+                who: string;
+                /** @description In plain words, or an outcome. */
+                why: string;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Job: {
+            /** @description In the order of the list. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description The newest attempt's number; absent before the first.
+                 */
+                attempt?: number | null;
+                /** @description Delay before the first retry; doubles with each. */
+                backoff: components["schemas"]["Seconds"];
+                /** @description The executable; absent when `command[0]` names one that the node has. */
+                binary_url?: string | null;
+                /** @description The program and its arguments, or with `binary_url` the arguments. */
+                command: string[];
+                /** @description When it was accepted. */
+                created_time: components["schemas"]["Time"];
+                /** @description The environment of its task process; absent for those who don't act for its owner. */
+                env?: {
+                    [key: string]: string;
+                } | null;
+                /**
+                 * Format: int32
+                 * @description How often it had to leave a node in this round.
+                 */
+                evictions: number;
+                /** @description At most one live attempt, ever. */
+                exclusive: boolean;
+                finished_time?: components["schemas"]["Time"] | null;
+                /**
+                 * Format: uuid
+                 * @description UUIDv7.
+                 */
+                id: string;
+                /** @description The key it came with. */
+                idempotency_key?: string | null;
+                /** @description What is staged for each attempt. */
+                input_path?: string | null;
+                /** @description What is wanted of it. */
+                intent: components["schemas"]["Intent"];
+                /** @description Where its time goes. */
+                io_class: components["schemas"]["IoClass"];
+                /** @description Task or service. */
+                kind: components["schemas"]["JobKind"];
+                /** @description For people and filters. */
+                labels: {
+                    [key: string]: string;
+                };
+                last_exit?: components["schemas"]["ServiceExit"] | null;
+                /**
+                 * Format: int32
+                 * @description How many they may cost.
+                 */
+                max_retries: number;
+                /** @description For people; need not be unique. */
+                name: string;
+                next_start?: components["schemas"]["Time"] | null;
+                /** @description Exit codes after which another attempt is pointless. */
+                no_retry_exit_codes: number[];
+                /** @description What its node must be labelled with. */
+                node_labels: {
+                    [key: string]: string;
+                };
+                origin?: components["schemas"]["JobOrigin"] | null;
+                /** @description Where in S3 its outputs go; absent when they go into the artifact store. */
+                output_path?: string | null;
+                /** @description The team that is accounted for. */
+                owner_id: string;
+                /**
+                 * Format: int32
+                 * @description Retries that the platform's failures cost in this round.
+                 */
+                platform_failures: number;
+                /** @description The pool it waits in. */
+                pool: string;
+                /** @description Whether more urgent jobs may take its place. */
+                preemptible: boolean;
+                /**
+                 * Format: int32
+                 * @description 0–100, more is more urgent.
+                 */
+                priority: number;
+                /**
+                 * @description Beside the status: the phase while it runs (`restarting` while a service waits for its next start), why it waits
+                 *     or ended; empty when there is nothing to add.
+                 */
+                reason: string;
+                /** @description What placement reserves. */
+                resources: components["schemas"]["JobResources"];
+                /**
+                 * Format: int32
+                 * @description Of a service: how often its task process was started again in the newest attempt.
+                 */
+                restarts?: number;
+                result?: components["schemas"]["JobResult"] | null;
+                /**
+                 * Format: int32
+                 * @description Retries that its own failures cost in this round.
+                 */
+                retry_count: number;
+                /**
+                 * Format: int32
+                 * @description From 1; one more with each retry by hand.
+                 */
+                round: number;
+                run_at?: components["schemas"]["Time"] | null;
+                /** @description How its task process is isolated. */
+                runtime: components["schemas"]["Runtime"];
+                start_within?: components["schemas"]["Seconds"] | null;
+                started_time?: components["schemas"]["Time"] | null;
+                /** @description Where it is. */
+                status: components["schemas"]["Status"];
+                /** @description Between TERM and KILL. */
+                stop_grace: components["schemas"]["Seconds"];
+                /** @description Who submitted it. */
+                submitted_by: string;
+                timeout?: components["schemas"]["Seconds"] | null;
+                /** @description What was accepted but looks wrong. Only in the answer to a submission. */
+                warnings?: string[];
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Node: {
+            /** @description In the order of the list. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description How many attempts it has.
+                 */
+                attempts: number;
+                /** @description Whether it was heard of lately, is open, and is neither suspended nor quarantined. */
+                available: boolean;
+                /** @description What it offers. */
+                capacity: components["schemas"]["NodeResources"];
+                /** @description `cgroup`, `pidns` or `subreaper`: what keeps a task's processes together there. */
+                containment: string;
+                /** @description What operators let onto it. */
+                gate: components["schemas"]["NodeGate"];
+                /** @description Its last heartbeat. */
+                heard_time: components["schemas"]["Time"];
+                /**
+                 * Format: uuid
+                 * @description Which.
+                 */
+                id: string;
+                /** @description What it is labelled with. */
+                labels: {
+                    [key: string]: string;
+                };
+                /**
+                 * Format: int32
+                 * @description The most it takes at a time.
+                 */
+                max_attempts: number;
+                /** @description The host name. */
+                name: string;
+                /** @description The pool it serves. */
+                pool: string;
+                /** @description Why it gets no attempts until an operator has looked at it. */
+                quarantined?: string | null;
+                /** @description What its attempts reserve. */
+                reserved: components["schemas"]["NodeResources"];
+                /** @description How it can isolate. */
+                runtimes: components["schemas"]["Runtime"][];
+                /** @description Why it gets no attempts until its worker has proven itself. */
+                suspended?: string | null;
+                /** @description Its worker's version. */
+                version: string;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Pool: {
+            /** @description In the order of the list. */
+            items: {
+                /** @description When it was made. */
+                created_time: components["schemas"]["Time"];
+                /** @description Its name. */
+                name: string;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Token: {
+            /** @description In the order of the list. */
+            items: {
+                /** @description When it was made. */
+                created_time: components["schemas"]["Time"];
+                expires_time?: components["schemas"]["Time"] | null;
+                /**
+                 * Format: uuid
+                 * @description Which; not the secret.
+                 */
+                id: string;
+                /** @description The principal's name. */
+                name: string;
+                /** @description The owners it acts for; the first is the default. */
+                owners: string[];
+                revoked_time?: components["schemas"]["Time"] | null;
+                /** @description What it may do. */
+                role: components["schemas"]["Role"];
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @enum {string} */
+        Phase: "placed" | "starting" | "running" | "finishing";
+        /** @description A pool. */
+        Pool: {
+            /** @description When it was made. */
+            created_time: components["schemas"]["Time"];
+            /** @description Its name. */
+            name: string;
+        };
+        /** @description What went wrong (RFC 9457). */
+        Problem: {
+            /**
+             * @description Stable; for programs to branch on. The list stands in docs/errors.md.
+             * @example invalid_request
+             */
+            code: string;
+            /** @description What happened and what to do, for people. */
+            detail: string;
+            /** @description Every fault found in bad input. */
+            errors?: components["schemas"]["ProblemError"][];
+            /**
+             * Format: int32
+             * @description The HTTP status.
+             */
+            status: number;
+            /** @description The status in words. */
+            title: string;
+            /** @description `about:blank`: the status says the kind, `code` says which. */
+            type: string;
+        };
+        /** @description One fault of bad input. */
+        ProblemError: {
+            /**
+             * @description Stable; which kind of fault.
+             * @example out_of_range
+             */
+            code: string;
+            /** @description What is wrong and what is expected. */
+            detail: string;
+            /**
+             * @description Where: a JSON pointer into the body, `?name` for a query parameter, or a header's name.
+             * @example /resources/cpu
+             */
+            pointer: string;
+        };
+        /** @description What a job asks for. */
+        ResourcesSubmit: {
+            cpu?: components["schemas"]["Cores"] | null;
+            cpu_limit?: components["schemas"]["Cores"] | null;
+            memory?: components["schemas"]["Bytes"] | null;
+        };
+        /** @description A retry by hand. */
+        RetryRequest: {
+            /**
+             * Format: int32
+             * @description The newest attempt that was seen. When there is a newer one, nothing is done.
+             */
+            after_attempt?: number | null;
+        };
+        /** @enum {string} */
+        Role: "node" | "viewer" | "submitter" | "operator" | "admin";
+        /** @enum {string} */
+        Runtime: "process";
+        /** @description A duration: a number of seconds, or on the way in a text with units. */
+        Seconds: number | string;
+        /** @description How a service's task process left, before it was started again. */
+        ServiceExit: {
+            /** @description `memory` when it was its memory limit, else `itself`. */
+            ended_by: components["schemas"]["EndedBy"];
+            /**
+             * Format: int32
+             * @description The code it left with.
+             */
+            exit_code?: number | null;
+            /**
+             * Format: int32
+             * @description The signal it died of.
+             */
+            signal?: number | null;
+            /** @description When, by the node's clock. */
+            time: components["schemas"]["Time"];
+        };
+        /** @enum {string} */
+        Status: "ready" | "waiting" | "running" | "retry" | "success" | "final_failed" | "cancelled";
+        /** @description How many jobs have a status. */
+        StatusCount: {
+            /** @description There are more than `count`. */
+            capped: boolean;
+            /**
+             * Format: int64
+             * @description Counting stops at a bound.
+             */
+            count: number;
+            /** @description The status. */
+            status: components["schemas"]["Status"];
+        };
+        /** @description The data of the first server-sent event, of the type `start`: where the stream begins. */
+        StreamStart: {
+            /** @description Events after this one follow. */
+            cursor: string;
+        };
+        /** @description Bounded counts of jobs, and what the fleet offers. */
+        Summary: {
+            /** @description What heard nodes offer. */
+            capacity: components["schemas"]["NodeResources"];
+            /** @description What everything is kept in: `postgres` or `sqlite`. */
+            datastore: string;
+            /** @description One for each status; ended ones within the last 24 hours. */
+            jobs: components["schemas"]["StatusCount"][];
+            /**
+             * Format: int32
+             * @description All nodes.
+             */
+            nodes: number;
+            /**
+             * Format: int32
+             * @description Nodes heard of lately.
+             */
+            nodes_heard: number;
+            /** @description The datastore's clock. */
+            now: components["schemas"]["Time"];
+            oldest_waiting_time?: components["schemas"]["Time"] | null;
+            /** @description What attempts reserve. */
+            reserved: components["schemas"]["NodeResources"];
+            /** @description The version of the server that answers. */
+            version: string;
+        };
+        /** Format: date-time */
+        Time: string;
+        /** @description A token, without its secret. */
+        Token: {
+            /** @description When it was made. */
+            created_time: components["schemas"]["Time"];
+            expires_time?: components["schemas"]["Time"] | null;
+            /**
+             * Format: uuid
+             * @description Which; not the secret.
+             */
+            id: string;
+            /** @description The principal's name. */
+            name: string;
+            /** @description The owners it acts for; the first is the default. */
+            owners: string[];
+            revoked_time?: components["schemas"]["Time"] | null;
+            /** @description What it may do. */
+            role: components["schemas"]["Role"];
+        };
+        /** @description A token to be made. */
+        TokenCreate: {
+            expires_in?: components["schemas"]["Seconds"] | null;
+            /** @description The principal's name; shown as `submitted_by` and in the audit trail. */
+            name: string;
+            /** @description The owners it acts for; the first is the default. */
+            owners?: string[];
+            /** @description What it may do. */
+            role: components["schemas"]["Role"];
+        };
+        /** @description A new token: the only time its secret is shown. */
+        TokenCreated: {
+            /** @description What goes behind `Authorization: Bearer`. */
+            secret: string;
+            /** @description The rest of it. */
+            token: components["schemas"]["Token"];
+        };
+        /** @description A folder in the artifact store: a manifest, and the artifacts that it names. */
+        Tree: {
+            /**
+             * Format: int32
+             * @description How many files it has.
+             */
+            files: number;
+            /** @description SHA-256 of its manifest, 64 lower-case hex digits; its name. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description How many bytes they have together.
+             */
+            size_bytes: number;
+        };
+        /** @description What an attempt used; 0 where the node can't measure. */
+        Usage: {
+            /** @description Processor time in the kernel. */
+            cpu_system: components["schemas"]["Seconds"];
+            /** @description Processor time in user mode. */
+            cpu_user: components["schemas"]["Seconds"];
+            /** @description What enforced the limits: `cgroup-v1`, `cgroup-v2`, `none`. */
+            limits: string;
+            /**
+             * Format: int64
+             * @description The most memory at one time.
+             */
+            peak_memory_bytes: number;
+            /** @description Between start and end of the task process, by a monotonic clock. */
+            wall: components["schemas"]["Seconds"];
+        };
+        /** @description Why a job isn't running yet, and what would change that. */
+        Why: {
+            /** @description What a job passes before it runs, in order, and where this one stands. */
+            gates: components["schemas"]["WhyGate"][];
+            /** @description What stands in the way on each node of its pool; empty while another gate holds it. */
+            nodes: components["schemas"]["WhyNode"][];
+            /** @description Stable; which of the gates holds it, or `running`, or how it ended. */
+            reason: string;
+            /** @description What would change it; empty when nothing has to. */
+            remedy: string;
+            /** @description Where it is. */
+            status: components["schemas"]["Status"];
+            /** @description In plain words. */
+            summary: string;
+        };
+        /** @description One thing a job passes before it runs. */
+        WhyGate: {
+            /** @description In plain words. */
+            detail: string;
+            /** @description `artifact`, `run_at`, `backoff`, `placement`. */
+            gate: string;
+            /** @description Whether the job is past it. */
+            open: boolean;
+            opens_time?: components["schemas"]["Time"] | null;
+        };
+        /** @description One node, as the job sees it. */
+        WhyNode: {
+            /** @description It fits here now. */
+            fits: boolean;
+            /** @description The obstacle will not go away by itself. */
+            lasting: boolean;
+            /** @description The host name. */
+            name: string;
+            /**
+             * Format: uuid
+             * @description Which.
+             */
+            node_id: string;
+            /** @description What stands in the way, in plain words; empty when it fits. */
+            obstacle: string;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export type operations = Record<string, never>;
