@@ -6,7 +6,7 @@ import { Autocomplete, Input, Menu, MenuItem, SearchField, useFilter } from 'rea
 import { Window } from '../design/parts'
 import { useT } from '../i18n/i18n'
 import { viewsQuery } from '../jobs/views/views'
-import { nodesQuery } from '../nodes/queries'
+import { nodesQuery } from '../nodes/calls'
 import { activeShortcuts } from './keyboard'
 import { parseSearch } from './search-params'
 
