@@ -35,7 +35,7 @@ export default function ReferencePage() {
       <Command text={`${baseUrl}api/v1/openapi.json`} />
       {calls.length === 0 && <p className="muted">{t('palette.nothing')}</p>}
       {groups.map(([tag, members]) => (
-        <section key={tag} className="stack">
+        <section key={tag} className="calls">
           <h2>{tag}</h2>
           {members.map((call) => (
             <CallView key={`${call.method} ${call.path}`} call={call} description={description.data} />
