@@ -1,7 +1,7 @@
 //! The (lane, owner, shape) groups that have waiting jobs, and which of them a snapshot shows when they are too many.
 
 /// A (lane, owner, shape) that has waiting jobs, some of which may still back off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
     pub(crate) lane: i16,
     pub(crate) owner_id: i32,

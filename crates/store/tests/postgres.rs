@@ -23,6 +23,8 @@ mod migrations;
 mod outages;
 #[path = "postgres/plans.rs"]
 mod plans;
+#[path = "postgres/walks.rs"]
+mod walks;
 
 use conformance::{Dialect, World};
 

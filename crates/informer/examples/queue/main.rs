@@ -8,7 +8,7 @@
 //!
 //! `sqlite` and `postgres` measure with at most 1,000 jobs waiting and then with 1,000,000 (or as many as are given);
 //! `held SECONDS` at full speed, then at half of it while somebody holds a snapshot, then at full speed with the snapshot
-//! still held. No test asserts what this prints.
+//! still held; `free SECONDS` does the same while nobody holds one. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
 #![expect(clippy::unwrap_used, reason = "a figure that can't be taken is no figure")]
 #![expect(clippy::disallowed_methods, reason = "stands in for the doors: it has a clock and makes ids")]
@@ -32,14 +32,14 @@ async fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [datastore @ ("sqlite" | "postgres"), "held", seconds] => {
-            held(datastore, Duration::from_secs(seconds.parse().unwrap())).await;
+        [datastore @ ("sqlite" | "postgres"), how @ ("held" | "free"), seconds] => {
+            held(datastore, *how == "held", Duration::from_secs(seconds.parse().unwrap())).await;
         }
         [datastore @ ("sqlite" | "postgres"), many @ ..] => {
             let many = many.first().map_or(MANY, |many| many.parse().unwrap());
             backlog(datastore, many).await;
         }
-        _ => println!("usage: queue sqlite|postgres [WAITING] · queue sqlite|postgres held SECONDS"),
+        _ => println!("usage: queue sqlite|postgres [WAITING] · queue sqlite|postgres held|free SECONDS"),
     }
 }
 
@@ -58,11 +58,16 @@ async fn backlog(datastore: &str, many: usize) {
     place.close().await;
 }
 
-async fn held(datastore: &str, for_time: Duration) {
+async fn held(datastore: &str, hold: bool, for_time: Duration) {
     let place = Place::new(datastore).await;
     let before = few_waiting(&place, MEASURED).await;
-    println!("{datastore}: {before:.0} jobs/s before");
-    let snapshot = Raw::new(&place).await.hold_snapshot().await;
+    let bare_before = bare(&place).await;
+    println!("{datastore}: {before:.0} jobs/s before; {bare_before:.0} of bare statements");
+    let snapshot = match hold {
+        true => Some(Raw::new(&place).await.hold_snapshot().await),
+        false => None,
+    };
+    let how = if hold { "with a snapshot held" } else { "with no snapshot held" };
     let started = Instant::now();
     let mut done = 0;
     while started.elapsed() < for_time {
@@ -72,13 +77,26 @@ async fn held(datastore: &str, for_time: Duration) {
         tokio::time::sleep(due.saturating_sub(started.elapsed())).await;
     }
     let half = done as f64 / started.elapsed().as_secs_f64();
-    println!("{datastore}: {half:.0} jobs/s for {} s with a snapshot held", started.elapsed().as_secs());
+    println!("{datastore}: {half:.0} jobs/s for {} s {how}", started.elapsed().as_secs());
     let after = few_waiting(&place, MEASURED).await;
-    println!("{datastore}: {after:.0} jobs/s with the snapshot still held, ratio {:.2}", after / before);
-    snapshot.let_go().await;
+    let bare_after = bare(&place).await;
+    println!(
+        "{datastore}: {after:.0} jobs/s {how}, ratio {:.2}; {bare_after:.0} of bare statements, ratio {:.2}",
+        after / before,
+        bare_after / bare_before
+    );
+    if let Some(snapshot) = snapshot {
+        snapshot.let_go().await;
+    }
     let afterwards = few_waiting(&place, MEASURED).await;
-    println!("{datastore}: {afterwards:.0} jobs/s once it is let go, ratio {:.2}", afterwards / before);
+    println!("{datastore}: {afterwards:.0} jobs/s at the end, ratio {:.2}", afterwards / before);
     place.close().await;
+}
+
+/// Jobs a second by bare statements, as many as are submitted for it.
+async fn bare(place: &Place) -> f64 {
+    place.submit(MEASURED).await;
+    Raw::new(place).await.rate(MEASURED).await
 }
 
 /// Jobs a second; what is submitted in between does not count.

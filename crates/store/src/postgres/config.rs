@@ -30,6 +30,9 @@ pub struct PostgresConfig {
     pub statement_timeout: Duration,
     /// The most it may take to get a connection.
     pub connect_timeout: Duration,
+    /// While a walk along an index that holds what is over takes the server longer than this, it is made beside the
+    /// placement passes, which then begin where the last one found what waits and lives.
+    pub quick_walk: Duration,
 }
 
 /// How wake-ups travel between processes.
@@ -54,6 +57,7 @@ impl PostgresConfig {
             wake_on: WakeOn::Notify,
             statement_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
+            quick_walk: Duration::from_millis(5),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What time alone brings about: due jobs, start deadlines, leases that ran out.
 
+use std::sync::PoisonError;
+
 use jobyard_model::{AttemptEnd, JobEvent, Timestamp};
 use uuid::Uuid;
 
@@ -125,7 +127,7 @@ async fn try_expire(core: &Core, mut session: Session, limit: u32) -> Result<Sil
         };
         return Ok(SilenceReport { expired: 0, paused: Some(why), held_back });
     }
-    let [silent] = session.query([Query::new(FIND_SILENT).bind(now.0).bind(i64::from(limit))]).await?;
+    let silent = find_silent(core, &mut session, now, limit).await?;
     if silent.is_empty() {
         session.roll_back().await?;
         return Ok(SilenceReport::default());
@@ -136,6 +138,27 @@ async fn try_expire(core: &Core, mut session: Session, limit: u32) -> Result<Sil
     let [jobs, attempts, now] = session.query([lock_jobs, lock_attempts, Query::new(load::NOW)]).await?;
     let expired = give_up(core, session, (&jobs, &attempts, &now)).await?;
     Ok(SilenceReport { expired, paused: None, held_back: 0 })
+}
+
+/// No index leads to these: each renewal would have to write it. While a held snapshot keeps attempts that are over in
+/// the table, they are looked for less often.
+async fn find_silent(core: &Core, session: &mut Session, now: Timestamp, limit: u32) -> Result<Rows, Fault> {
+    {
+        let mut pacing = core.silence.lock().unwrap_or_else(PoisonError::into_inner);
+        if !pacing.is_quick(core.quick_walk_us) && !pacing.begin_if_rested() {
+            return Ok(Rows::new());
+        }
+    }
+    let stopwatch = || Query::new(load::STOPWATCH);
+    let find = Query::new(FIND_SILENT).bind(now.0).bind(i64::from(limit));
+    let found = session.query([stopwatch(), find, stopwatch()]).await;
+    let took_us = match &found {
+        Ok([before, _, after]) => Some(load::elapsed_us(before, after)?),
+        Err(_) => None,
+    };
+    core.silence.lock().unwrap_or_else(PoisonError::into_inner).end(took_us);
+    let [_, silent, _] = found?;
+    Ok(silent)
 }
 
 async fn give_up(

@@ -53,6 +53,8 @@ const LOCK_ATTEMPTS: &str = concat!(
 );
 /// Only once the locks are held, so that no lease is judged by a time before the wait.
 pub(super) const NOW: &str = "SELECT jobyard_now()";
+/// For how long the statements between two of these took.
+pub(super) const STOPWATCH: &str = "SELECT jobyard_stopwatch_us()";
 const PAST: &str = "SELECT a.job_id, a.number, a.lease_id, a.fingerprint
     FROM unnest($1::uuid[], $2::int[]) AS asked(job_id, number) CROSS JOIN LATERAL (
       SELECT * FROM attempt WHERE attempt.job_id = asked.job_id AND attempt.number = asked.number OFFSET 0) a";
@@ -131,6 +133,11 @@ pub(super) async fn past(session: &mut Session, attempts: &[(JobId, u32)]) -> Re
 pub(super) fn clock(rows: &Rows) -> Result<Timestamp, Fault> {
     let row = rows.first().ok_or_else(|| Fault::Statement(Shared::new("the clock gave no answer")))?;
     Ok(Timestamp(Columns::of(row).take()?))
+}
+
+/// Microseconds between two answers to [`STOPWATCH`].
+pub(super) fn elapsed_us(before: &Rows, after: &Rows) -> Result<i64, Fault> {
+    Ok(clock(after)?.0 - clock(before)?.0)
 }
 
 /// A row of `job_live`, from [`job_columns`].

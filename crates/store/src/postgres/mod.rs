@@ -26,10 +26,13 @@ mod load;
 mod logs;
 mod migrate;
 mod nodes;
+mod pacing;
 mod placement;
 mod pools;
 mod query;
+mod queues;
 mod reports;
+mod reservations;
 mod retention;
 mod secrets;
 mod session;
@@ -42,7 +45,7 @@ mod transfer;
 mod wake;
 mod writes;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use jobyard_model::{JobId, LeaseSettings};
 
@@ -56,6 +59,9 @@ use self::fault::Fault;
 use self::gather::Gather;
 use self::grants::Grants;
 use self::interned::Interned;
+use self::pacing::Pacing;
+use self::queues::KnownQueues;
+use self::reservations::KnownAttempts;
 use self::session::Session;
 use self::wake::WakeUps;
 use crate::StoreError;
@@ -86,6 +92,11 @@ struct Core {
     wakes: WakeUps,
     interned: Interned,
     grants: Grants,
+    queues: KnownQueues,
+    attempts: KnownAttempts,
+    /// Of looking for silent attempts.
+    silence: Mutex<Pacing>,
+    quick_walk_us: i64,
     leases: LeaseSettings,
 }
 
@@ -119,6 +130,10 @@ impl PostgresStore {
             wakes: WakeUps::start(&config)?,
             interned: Interned::default(),
             grants: Grants::new(config.max_unended_per_owner),
+            queues: KnownQueues::new(),
+            attempts: KnownAttempts::default(),
+            silence: Mutex::default(),
+            quick_walk_us: i64::try_from(config.quick_walk.as_micros()).unwrap_or(i64::MAX),
             leases: config.lease,
         };
         Ok(Arc::new(Self {

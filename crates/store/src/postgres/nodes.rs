@@ -58,7 +58,8 @@ const STATES: &str = "SELECT node.node_id, node.session, node.name, pool.name, n
     node.suspended, node.quarantined, node.heard_ms, reserved.cpu_milli, reserved.memory_bytes, reserved.attempts
   FROM node JOIN pool ON pool.pool_id = node.pool_id CROSS JOIN LATERAL (
     SELECT coalesce(sum(cpu_milli) FILTER (WHERE phase < 3), 0)::bigint AS cpu_milli,
-      coalesce(sum(memory_bytes) FILTER (WHERE phase < 3), 0)::bigint AS memory_bytes, count(*) AS attempts FROM attempt_live WHERE attempt_live.node_id = node.node_id) reserved
+      coalesce(sum(memory_bytes) FILTER (WHERE phase < 3), 0)::bigint AS memory_bytes, count(*) AS attempts
+    FROM attempt_live WHERE attempt_live.node_id = node.node_id AND attempt_live.placed_ms >= $2) reserved
   WHERE $1::int IS NULL OR node.pool_id = $1 ORDER BY node.name, node.node_id";
 
 const TAKING_TURNS: &str = "two boots of this node take turns: do two machines share one data directory?";
@@ -270,7 +271,12 @@ pub(super) async fn all(core: &Core) -> Result<Vec<NodeState>, StoreError> {
 
 /// The statement that reads the nodes of a pool, or all, with what is reserved on them; for [`states`].
 pub(super) fn of_pool(pool_id: Option<i32>) -> Query {
-    Query::new(STATES).bind(pool_id)
+    Query::new(STATES).bind(pool_id).bind(i64::MIN)
+}
+
+/// As [`of_pool`], with nothing reserved.
+pub(super) fn without_attempts(pool_id: i32) -> Query {
+    Query::new(STATES).bind(Some(pool_id)).bind(i64::MAX)
 }
 
 /// The answer to [`of_pool`].

@@ -1,7 +1,8 @@
 //! The informer's reads and claims.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use jobyard_model::{
     Intent, JobEvent, JobId, JobSpec, Lane, LeaseId, NodeId, Priority, QueueHead, SessionId, ShapeId,
@@ -12,36 +13,24 @@ use uuid::Uuid;
 use super::Core;
 use super::fault::Fault;
 use super::load::{self, Columns, job_columns};
-use super::nodes;
 use super::query::Query;
+use super::queues::Queue;
 use super::session::{Rows, Session};
 use crate::encoding::{amount, from_json, inconsistent};
 use crate::groups::{self, Group};
 use crate::ledger::INFORMER;
 use crate::{Claimed, PlaceSnapshot, Placement, StopOrder, StoreError};
 
-/// How many groups of a pool are looked at, so that one with absurdly many shapes stays readable.
-const GROUPS_LOOKED_AT: i64 = 20_480;
-
-// Steps from group to group along the claim index (a loose scan): what it costs depends on the groups, not on how many
-// jobs wait. The most urgent lane comes first, so that a bound never hides it.
-const GROUPS: &str = "WITH RECURSIVE found AS (
-    (SELECT lane, owner_id, shape_id FROM job_live WHERE status = 2 AND pool_id = $1
-      ORDER BY lane DESC, owner_id DESC, shape_id DESC LIMIT 1)
-    UNION ALL
-    SELECT next.lane, next.owner_id, next.shape_id FROM found CROSS JOIN LATERAL (
-      SELECT j.lane, j.owner_id, j.shape_id FROM job_live j
-      WHERE j.status = 2 AND j.pool_id = $1
-        AND (j.lane, j.owner_id, j.shape_id) < (found.lane, found.owner_id, found.shape_id)
-      ORDER BY j.lane DESC, j.owner_id DESC, j.shape_id DESC LIMIT 1) next)
-  SELECT lane, owner_id, shape_id FROM found LIMIT $2";
 const HEADS: &str =
-    "SELECT head.id, shown.owner_id, shown.shape_id, head.priority, head.wait_since_ms, head.avoid_node
-  FROM unnest($2::smallint[], $3::int[], $4::int[]) AS shown(lane, owner_id, shape_id) CROSS JOIN LATERAL (
-    SELECT j.id, j.priority, j.wait_since_ms, j.avoid_node FROM job_live j
+    "SELECT head.id, shown.owner_id, shown.shape_id, shown.priority, head.wait_since_ms, head.avoid_node
+  FROM unnest($2::smallint[], $3::int[], $4::int[], $5::smallint[], $6::bigint[])
+    AS shown(lane, owner_id, shape_id, priority, from_ms)
+  CROSS JOIN LATERAL (
+    SELECT j.id, j.wait_since_ms, j.avoid_node FROM job_live j
     WHERE j.status = 2 AND j.pool_id = $1 AND j.lane = shown.lane AND j.owner_id = shown.owner_id
-      AND j.shape_id = shown.shape_id AND j.wait_since_ms <= $5
-    ORDER BY j.priority DESC, j.wait_since_ms, j.id LIMIT $6) head";
+      AND j.shape_id = shown.shape_id AND j.priority = shown.priority
+      AND j.wait_since_ms BETWEEN shown.from_ms AND (SELECT jobyard_now())
+    ORDER BY j.wait_since_ms, j.id LIMIT $7) head";
 
 // Chosen ids only; what another informer holds is its own. The guard on the status stands in the lock itself, in a
 // form that keeps the planner from combining the key with an index of all that waits.
@@ -67,7 +56,7 @@ const STOPS: &str =
 
 /// The heads of each group, and the nodes.
 pub(super) async fn snapshot(
-    core: &Core,
+    core: &Arc<Core>,
     pool: &str,
     heads_per_group: u32,
     limit: u32,
@@ -77,7 +66,7 @@ pub(super) async fn snapshot(
 }
 
 async fn try_snapshot(
-    core: &Core,
+    core: &Arc<Core>,
     pool: &str,
     (heads_per_group, limit): (u32, u32),
 ) -> Result<PlaceSnapshot, Fault> {
@@ -85,46 +74,48 @@ async fn try_snapshot(
         let [now] = core.database.read(|| [Query::new(load::NOW)]).await?;
         return Ok(PlaceSnapshot { now: load::clock(&now)?, ..PlaceSnapshot::default() });
     };
-    let groups = || [Query::new(GROUPS).bind(pool_id).bind(GROUPS_LOOKED_AT), Query::new(load::NOW)];
-    let [groups, now] = core.database.read(groups).await?;
-    let now = load::clock(&now)?;
-    let known = groups.len();
+    let (queues, turn) = core.queues.of_pool(core, pool_id).await?;
+    let groups = by_lane(&queues);
+    let known: usize = groups.iter().map(Vec::len).sum();
     // Each group gets its share of the limit; which ones are shown, when they are more than that, changes each second.
-    let turn = u64::try_from(now.0 / 1_000).unwrap_or(0);
-    let shown = groups::chosen(&by_lane(&groups)?, limit as usize, turn);
+    let shown: BTreeSet<Group> = groups::chosen(&groups, limit as usize, turn).into_iter().collect();
+    let queues: Vec<_> = queues.into_iter().filter(|(queue, _)| shown.contains(&queue.group())).collect();
     let fair = limit / u32::try_from(known.max(1)).unwrap_or(u32::MAX);
     let share = heads_per_group.min(fair.max(1));
+    let reading = core.attempts.reading(pool_id);
     let queries = || {
         let heads = Query::new(HEADS)
             .bind(pool_id)
-            .bind_each(&shown, |group| group.lane)
-            .bind_each(&shown, |group| group.owner_id)
-            .bind_each(&shown, |group| group.shape_id)
-            .bind(now.0)
+            .bind_each(&queues, |(queue, _)| queue.lane)
+            .bind_each(&queues, |(queue, _)| queue.owner_id)
+            .bind_each(&queues, |(queue, _)| queue.shape_id)
+            .bind_each(&queues, |(queue, _)| queue.priority)
+            .bind_each(&queues, |(_, from_ms)| *from_ms)
             .bind(i64::from(share) + 1);
-        [heads, nodes::of_pool(Some(pool_id))]
+        let [now, before, nodes, live, after] = reading.queries();
+        [heads, now, before, nodes, live, after]
     };
-    let [heads, nodes] = core.database.read(queries).await?;
+    let [heads, now, before, nodes, live, after] = core.database.read(queries).await?;
+    let (nodes, now) = core.attempts.nodes(core, &reading, [&now, &before, &nodes, &live, &after])?;
     let heads = heads.iter().map(head).collect::<Result<Vec<_>, _>>()?;
+    core.queues.note(pool_id, &queues, &heads, now);
     let (heads, cut) = first_of_each(heads, share as usize);
     let shape_ids: Vec<i32> = heads.iter().map(|head| head.shape_id.0).collect();
     let shapes = core.interned.shapes(&core.database, &shape_ids).await?;
-    let mut nodes = nodes::states(&nodes)?;
-    nodes.sort_by_key(|node| node.node_id);
     Ok(PlaceSnapshot { now, heads, shapes, nodes, more: cut || shown.len() < known })
 }
 
 /// The groups of each lane, the least urgent lane first.
-fn by_lane(rows: &Rows) -> Result<Vec<Vec<Group>>, Fault> {
+fn by_lane(queues: &[(Queue, i64)]) -> Vec<Vec<Group>> {
     let mut lanes = vec![Vec::new(); Lane::ALL.len()];
-    for row in rows.iter().rev() {
-        let mut columns = Columns::of(row);
-        let group = Group { lane: columns.take()?, owner_id: columns.take()?, shape_id: columns.take()? };
+    let mut groups: Vec<Group> = queues.iter().map(|(queue, _)| queue.group()).collect();
+    groups.dedup();
+    for group in groups {
         if let Some(lane) = usize::try_from(group.lane).ok().and_then(|lane| lanes.get_mut(lane)) {
             lane.push(group);
         }
     }
-    Ok(lanes)
+    lanes
 }
 
 /// At most so many of each group, in order; and whether that left some out.
