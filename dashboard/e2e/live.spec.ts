@@ -2,7 +2,7 @@
 import { expect, test } from './stories'
 
 test('a new job comes into the list, and its end is seen there', async ({ page, yard }) => {
-  await page.goto('/jobs?label=live')
+  await page.goto('/jobs?label=live%3Ayes')
   await expect(page.getByRole('button', { name: /^Live/ })).toBeVisible()
   const id = await yard.submit('seen-live', 'read line < /dev/null; sleep 1', { labels: { live: 'yes' } })
   const row = page.getByRole('row', { name: /seen-live/ })
@@ -13,7 +13,7 @@ test('a new job comes into the list, and its end is seen there', async ({ page, 
 
 test('nothing moves under the pointer', async ({ page, yard }) => {
   await yard.until(await yard.submit('steady-1', 'true', { labels: { steady: 'yes' } }), 'success')
-  await page.goto('/jobs?label=steady')
+  await page.goto('/jobs?label=steady%3Ayes')
   await page.getByRole('row', { name: /steady-1/ }).hover()
   await yard.until(await yard.submit('steady-2', 'true', { labels: { steady: 'yes' } }), 'success')
   const pill = page.getByRole('button', { name: /1 change, show it/ })
@@ -24,7 +24,7 @@ test('nothing moves under the pointer', async ({ page, yard }) => {
 })
 
 test('a paused page stands still, and catches up when it goes on', async ({ page, yard }) => {
-  await page.goto('/jobs?label=paused')
+  await page.goto('/jobs?label=paused%3Ayes')
   await page.getByRole('button', { name: /^Live/ }).click()
   await expect(page.getByRole('button', { name: /^Paused/ })).toBeVisible()
   await yard.until(await yard.submit('while-paused', 'true', { labels: { paused: 'yes' } }), 'success')

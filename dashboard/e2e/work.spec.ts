@@ -42,6 +42,7 @@ test('letters typed into a field are no shortcuts, and can be turned off', async
 
 test('the palette jumps to a job by its id and to a page by its name', async ({ page, seeds }) => {
   await page.goto('/')
+  await expect(page.getByRole('heading', { level: 1, name: 'Overview' })).toBeVisible()
   await page.keyboard.press('Control+k')
   await expect(page.getByRole('dialog')).toBeVisible()
   await expectAccessible(page)
@@ -98,7 +99,7 @@ test('all that match are counted, then cancelled', async ({ page, yard }) => {
 test('chosen rows are retried', async ({ page, yard }) => {
   const id = await yard.submit('choose-me', 'exit 9', { labels: { chosen: 'yes' } })
   await yard.until(id, 'final_failed')
-  await page.goto('/jobs?label=chosen')
+  await page.goto('/jobs?label=chosen%3Ayes')
   await page.getByRole('checkbox', { name: 'Choose choose-me' }).check()
   await page.getByRole('button', { name: 'Retry 1' }).click()
   await page.getByRole('button', { name: 'Retry them' }).click()

@@ -61,8 +61,11 @@ export default function Editor({ text, onChange }: EditorProps) {
   const label = t('submit.editor')
   useEffect(() => {
     if (box.current === null) return
+    // In a shadow root its styles are adopted sheets; elsewhere a style element, which the policy refuses.
+    const shadow = box.current.shadowRoot ?? box.current.attachShadow({ mode: 'open' })
     const view = new EditorView({
-      parent: box.current,
+      root: shadow,
+      parent: shadow,
       state: EditorState.create({
         doc: start.current,
         extensions: [
