@@ -10,6 +10,8 @@ export interface Piece {
   bytes: Uint8Array
   /** When it was read; unknown for plain ranges. */
   time: string | null
+  /** Of pieces as they arrived: which one it is a part of, and where that one begins and ends. */
+  part?: { number: number; from: number; to: number }
 }
 
 export interface Line {

@@ -126,7 +126,7 @@ export function Lines(props: LinesProps) {
             <div
               key={item.key}
               data-index={item.index}
-              ref={wrap ? virtualizer.measureElement : undefined}
+              ref={virtualizer.measureElement}
               className="log-slot"
               style={{ transform: `translateY(${item.start}px)` }}
             >

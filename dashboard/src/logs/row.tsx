@@ -1,6 +1,6 @@
 // One row of the log. Whatever a program wrote becomes text nodes, never markup.
-import { memo, type CSSProperties, type ReactNode } from 'react'
-import { language } from '../i18n/i18n'
+import { memo, useState, type CSSProperties, type ReactNode } from 'react'
+import { language, useT } from '../i18n/i18n'
 import { logTime, type Zone } from '../time/format'
 import { paint, tableColour, type Look, type Run } from './ansi'
 import type { Line } from './lines'
@@ -40,9 +40,45 @@ export const Row = memo(function Row(props: RowProps) {
       {times !== 'none' && <span className="log-time">{timeText(line.time, times, zone, zero)}</span>}
       {showStream && <span className="log-stream">{line.stream === 'stderr' ? 'err' : 'out'}</span>}
       <span className="log-text">{highlighted(runs, search, exactCase)}</span>
+      <Fields runs={runs} />
     </div>
   )
 })
+
+/** A line that is a JSON object, field by field, for those who ask. */
+function Fields({ runs }: { runs: Run[] }) {
+  const t = useT()
+  const [open, setOpen] = useState(false)
+  const text = runs.length === 1 ? (runs[0]?.text.trim() ?? '') : ''
+  if (!text.startsWith('{') || !text.endsWith('}')) return null
+  const fields = open ? readObject(text) : null
+  return (
+    <>
+      <button type="button" className="log-fields-button" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {t('log.fields')}
+      </button>
+      {fields && (
+        <dl className="log-fields facts">
+          {fields.map(([name, value]) => (
+            <div key={name} className="fact">
+              <dt>{name}</dt>
+              <dd>{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </>
+  )
+}
+
+function readObject(text: string): [string, unknown][] {
+  try {
+    return Object.entries(JSON.parse(text) as object)
+  } catch {
+    // It only looked like an object.
+    return []
+  }
+}
 
 function timeText(time: string | null, times: Times, zone: Zone, zero: number): string {
   if (time === null) return ''

@@ -28,8 +28,11 @@ export interface LogSource<Cursor> {
   open(at: 'start' | 'end' | number): Promise<Stretch<Cursor>>
   earlier(cursor: Cursor): Promise<Stretch<Cursor>>
   later(cursor: Cursor): Promise<Stretch<Cursor>>
-  /** What came since; `later` of a stretch that reached the end, when there is more now. */
+  /** What came since, of a log whose end is loaded. */
   grow(pieces: readonly Piece[]): Promise<Piece[]>
+  /** Lead on from a piece that is at the side of what is in memory. */
+  before(piece: Piece): Cursor | null
+  after(piece: Piece): Cursor
 }
 
 const CHUNK_BYTES = 256 * 1024
@@ -79,6 +82,8 @@ export function rangeSource(job: string, attempt: number, stream: Stream): LogSo
       const piece = await readRange(job, attempt, stream, end, end + 4 * CHUNK_BYTES)
       return piece.bytes.length > 0 ? [piece] : []
     },
+    before: (piece) => (piece.from > 0 ? piece.from : null),
+    after: (piece) => piece.from + piece.bytes.length,
   }
 }
 
@@ -88,16 +93,19 @@ interface PieceInfo {
   from: number
   to: number
   time: string
+  /** Of a part: the piece that it was cut from. */
+  whole?: { from: number; to: number }
 }
 interface PiecePage {
   items: PieceInfo[]
   next_cursor?: string | null
 }
 
-/** Leads on from one side: infos that were read but whose bytes were not, then the server's cursor. */
+/** Leads on from one side: infos that were read but whose bytes were not, then the number of the piece beyond. */
 export interface PieceCursor {
   infos: PieceInfo[]
-  cursor: string | null
+  /** Pieces beyond this one are read; `null` from the end of the log, `undefined` when there are no more. */
+  number: number | null | undefined
 }
 
 const PIECES = 200
@@ -106,9 +114,9 @@ const MAX_BEHIND = 1_000
 
 /** Both streams as they arrived, with the times at which they were read. */
 export function mergedSource(job: string, attempt: number): LogSource<PieceCursor> {
-  const page = (order: 'newest' | 'oldest', cursor: string | null, limit = PIECES) =>
+  const page = (order: 'newest' | 'oldest', cursor: number | null, limit = PIECES) =>
     request<PiecePage>('GET', `api/v1/jobs/${job}/logs/pieces`, {
-      query: { attempt, order, limit, ...(cursor ? { cursor } : {}) },
+      query: { attempt, order, limit, ...(cursor === null ? {} : { cursor }) },
     })
   const known = { last: -1 }
 
@@ -116,11 +124,11 @@ export function mergedSource(job: string, attempt: number): LogSource<PieceCurso
     order: 'newest' | 'oldest',
     from: PieceCursor,
   ): Promise<{ pieces: Piece[]; rest: PieceCursor | null }> => {
-    let { infos, cursor } = from
-    if (infos.length === 0) {
-      const read = await page(order, cursor)
-      infos = order === 'newest' ? read.items.flatMap((info) => parts(info).toReversed()) : read.items.flatMap(parts)
-      cursor = read.next_cursor ?? null
+    let { infos, number } = from
+    if (infos.length === 0 && number !== undefined) {
+      const read = await page(order, number)
+      infos = read.items.flatMap((info) => (order === 'newest' ? parts(info).toReversed() : parts(info)))
+      number = read.next_cursor ? read.items.at(-1)?.number : undefined
       for (const info of read.items) known.last = Math.max(known.last, info.number)
     }
     let count = 0
@@ -129,40 +137,56 @@ export function mergedSource(job: string, attempt: number): LogSource<PieceCurso
     }
     const taken = infos.slice(0, count)
     const pieces = await bytesOf(job, attempt, order === 'newest' ? taken.toReversed() : taken)
-    const rest = { infos: infos.slice(count), cursor }
-    return { pieces, rest: rest.infos.length > 0 || rest.cursor !== null ? rest : null }
+    const rest = { infos: infos.slice(count), number }
+    return { pieces, rest: rest.infos.length > 0 || number !== undefined ? rest : null }
   }
-  const begin: PieceCursor = { infos: [], cursor: null }
   return {
     async open(at) {
       const order = at === 'start' ? 'oldest' : 'newest'
-      const { pieces, rest } = await take(order, begin)
+      const { pieces, rest } = await take(order, { infos: [], number: null })
       return order === 'oldest' ? { pieces, earlier: null, later: rest } : { pieces, earlier: rest, later: null }
     },
     earlier: (cursor) => take('newest', cursor).then(({ pieces, rest }) => ({ pieces, earlier: rest, later: null })),
     later: (cursor) => take('oldest', cursor).then(({ pieces, rest }) => ({ pieces, earlier: null, later: rest })),
     async grow() {
       const fresh: PieceInfo[] = []
-      let cursor: string | null = null
+      let cursor: number | null = null
       do {
         // The next page begins where this one ends.
         // oxlint-disable-next-line no-await-in-loop
         const read: PiecePage = await page('newest', cursor, 50)
         const news = read.items.filter((info) => info.number > known.last)
         fresh.push(...news)
-        cursor = news.length === read.items.length ? (read.next_cursor ?? null) : null
+        cursor = news.length === read.items.length && read.next_cursor ? (read.items.at(-1)?.number ?? null) : null
       } while (cursor !== null && fresh.length < MAX_BEHIND)
       for (const info of fresh) known.last = Math.max(known.last, info.number)
       return bytesOf(job, attempt, fresh.toReversed().flatMap(parts))
     },
+    before: (piece) => ({ infos: rest(piece, 'before'), number: piece.part?.number ?? null }),
+    after: (piece) => ({ infos: rest(piece, 'after'), number: piece.part?.number ?? null }),
   }
+}
+
+/** What of a piece that was cut is not loaded at that side. */
+function rest(piece: Piece, side: 'before' | 'after'): PieceInfo[] {
+  if (piece.part === undefined) return []
+  const { number, from, to } = piece.part
+  const end = piece.from + piece.bytes.length
+  const info = { number, stream: piece.stream, time: piece.time ?? '' }
+  if (side === 'before') return piece.from > from ? parts({ ...info, from, to: piece.from }).toReversed() : []
+  return end < to ? parts({ ...info, from: end, to }) : []
 }
 
 /** A piece of a program that writes fast is large; what is read at a time is not. */
 function parts(info: PieceInfo): PieceInfo[] {
   const cut: PieceInfo[] = []
   for (let from = info.from; from < info.to; from += CHUNK_BYTES) {
-    cut.push({ ...info, from, to: Math.min(info.to, from + CHUNK_BYTES) })
+    cut.push({
+      ...info,
+      from,
+      to: Math.min(info.to, from + CHUNK_BYTES),
+      whole: info.whole ?? { from: info.from, to: info.to },
+    })
   }
   return cut
 }
@@ -180,6 +204,7 @@ async function bytesOf(job: string, attempt: number, infos: PieceInfo[]): Promis
     const piece = whole.get(info.stream)
     if (piece === undefined) return []
     const bytes = piece.bytes.subarray(info.from - piece.from, info.to - piece.from)
-    return bytes.length > 0 ? [{ stream: info.stream, from: info.from, bytes, time: info.time }] : []
+    const part = { number: info.number, ...(info.whole ?? { from: info.from, to: info.to }) }
+    return bytes.length > 0 ? [{ stream: info.stream, from: info.from, bytes, time: info.time, part }] : []
   })
 }

@@ -96,23 +96,14 @@ export class LogWindow<Cursor> {
     if (side === 'start') {
       this.pieces = trim([...stretch.pieces, ...this.pieces], MAX_BYTES, 'end')
       this.earlierCursor = stretch.earlier
-      if (this.pieces.length < before) this.laterCursor = this.placeAfter()
+      const last = this.pieces.at(-1)
+      if (this.pieces.length < before && last) this.laterCursor = this.source.after(last)
     } else {
       this.pieces = trim([...this.pieces, ...stretch.pieces], MAX_BYTES, 'start')
       this.laterCursor = stretch.later
-      if (this.pieces.length < before) this.earlierCursor = this.placeBefore()
+      const first = this.pieces[0]
+      if (this.pieces.length < before && first) this.earlierCursor = this.source.before(first)
     }
-  }
-
-  /** Of one stream a place leads on; of both there is none, and the way there is to open that end anew. */
-  private placeAfter(): Cursor | null {
-    const last = this.pieces.at(-1)
-    return last && last.time === null ? ((last.from + last.bytes.length) as Cursor) : null
-  }
-
-  private placeBefore(): Cursor | null {
-    const first = this.pieces[0]
-    return first && first.time === null ? (first.from as Cursor) : null
   }
 
   private async work(task: () => Promise<void>, force = false) {
@@ -191,7 +182,8 @@ export class LogWindow<Cursor> {
         if (grew && wasAtEnd && this.following && this.laterCursor === null) {
           const came = await this.source.grow(this.pieces)
           if (came.length > 0) this.pieces = trim([...this.pieces, ...came], MAX_BYTES, 'start')
-          if (this.view.atStart && !this.isAtStart()) this.earlierCursor = this.placeBefore()
+          const first = this.pieces[0]
+          if (first && !this.isAtStart()) this.earlierCursor = this.source.before(first)
         }
       })
     }
