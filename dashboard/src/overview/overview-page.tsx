@@ -10,9 +10,19 @@ import { Failure, Loading, Panel } from '../design/parts'
 import { OutcomeWord, Shape, type Status } from '../design/status'
 import { useT } from '../i18n/i18n'
 import { boundedCount } from '../jobs/list/counts'
+import { useWhyText } from '../jobs/why-text'
 import { useRefreshOnChange, useStream } from '../live/live'
 import { Ago, Span } from '../time/time'
-import { anyJobQuery, failingQuery, minutesQuery, ranges, summaryQuery, waitingQuery, type Range } from './calls'
+import {
+  anyJobQuery,
+  failingQuery,
+  minutesQuery,
+  ranges,
+  summaryQuery,
+  waitingQuery,
+  type Range,
+  type WaitingJob,
+} from './calls'
 import { Fleet, Health } from './fleet'
 import { Outcomes, Waits } from './charts'
 import './overview.css'
@@ -217,13 +227,22 @@ function Waiting() {
                   <Span from={job.waiting_since_time} />
                 </span>
               </div>
-              <p className="small break">{job.summary}</p>
-              {job.remedy !== '' && <p className="small muted break">{job.remedy}</p>}
+              <WaitingWhy job={job} />
             </li>
           ))}
         </ul>
       )}
     </Panel>
+  )
+}
+
+function WaitingWhy({ job }: { job: WaitingJob }) {
+  const { summary, remedy } = useWhyText()(job)
+  return (
+    <>
+      <p className="small break">{summary}</p>
+      {remedy !== '' && <p className="small muted break">{remedy}</p>}
+    </>
   )
 }
 

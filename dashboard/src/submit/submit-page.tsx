@@ -10,6 +10,7 @@ import { Command, Failure, FailureText, Loading, Panel } from '../design/parts'
 import { useT } from '../i18n/i18n'
 import { curlLine, specOf, submitLine, type Spec } from '../jobs/job/command-line'
 import { jobQuery } from '../jobs/job/queries'
+import { useWhyText } from '../jobs/why-text'
 import { SpecForm } from './form'
 import './submit.css'
 import '../jobs/job/job.css'
@@ -145,6 +146,7 @@ function Draft({ start }: { start: Spec }) {
 
 function Answer({ check }: { check: Check }) {
   const t = useT()
+  const told = useWhyText()(check.why)
   const never = check.why.nodes.length > 0 && check.why.nodes.every((node) => !node.fits && node.lasting)
   const now = check.why.nodes.filter((node) => node.fits).length
   return (
@@ -155,10 +157,8 @@ function Answer({ check }: { check: Check }) {
           {warning}
         </p>
       ))}
-      <p className={never ? 'notice warning' : 'muted'}>
-        {now > 0 ? t('submit.fits', { count: now }) : check.why.summary}
-      </p>
-      {check.why.remedy !== '' && now === 0 && <p className="muted">{check.why.remedy}</p>}
+      <p className={never ? 'notice warning' : 'muted'}>{now > 0 ? t('submit.fits', { count: now }) : told.summary}</p>
+      {told.remedy !== '' && now === 0 && <p className="muted">{told.remedy}</p>}
     </>
   )
 }

@@ -41,7 +41,7 @@ export function Time({ value, full = false }: TimeProps) {
   const time = new Date(value)
   const text = full ? fullTime(time, language(), zone) : shortTime(time, new Date(serverNow()), language(), zone)
   return (
-    <time dateTime={value} title={bothTimes(time, language())} className="nowrap">
+    <time dateTime={value} title={bothTimes(time, language())} className={full ? undefined : 'nowrap'}>
       {text}
     </time>
   )

@@ -5,6 +5,7 @@ import { Failure, Loading, Panel } from '../../design/parts'
 import { Shape } from '../../design/status'
 import { useT, type Key } from '../../i18n/i18n'
 import { Ago } from '../../time/time'
+import { useWhyText } from '../why-text'
 import { whyQuery } from './queries'
 
 const gates = new Set(['artifact', 'run_at', 'backoff', 'placement'])
@@ -12,6 +13,8 @@ const gates = new Set(['artifact', 'run_at', 'backoff', 'placement'])
 export function WhyPanel({ id }: { id: string }) {
   const t = useT()
   const why = useQuery({ ...whyQuery(id), refetchInterval: 5_000 })
+  const whyText = useWhyText()
+  const told = why.data ? whyText(why.data) : null
   return (
     <Panel title={t('why.title')}>
       {why.error ? (
@@ -20,11 +23,11 @@ export function WhyPanel({ id }: { id: string }) {
         <Loading />
       ) : (
         <div className="stack">
-          <p>{why.data.summary}</p>
-          {why.data.remedy !== '' && (
+          <p>{told?.summary}</p>
+          {told && told.remedy !== '' && (
             <p className="notice warning">
               <span>
-                <strong>{t('why.remedy')}</strong> {why.data.remedy}
+                <strong>{t('why.remedy')}</strong> {told.remedy}
               </span>
             </p>
           )}
