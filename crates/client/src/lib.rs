@@ -38,6 +38,7 @@ mod outage;
 mod overview;
 mod pools;
 mod retry;
+mod small_files;
 mod sse;
 mod tokens;
 mod transport;

@@ -36,6 +36,7 @@ pub(crate) struct Call {
     query: Vec<(&'static str, String)>,
     headers: Vec<(HeaderName, String)>,
     body: Option<Bytes>,
+    content_type: &'static str,
     repeat: Repeat,
 }
 
@@ -62,7 +63,8 @@ impl Call {
 
     /// A call of another method.
     pub(crate) fn new(doing: &'static str, method: Method, path: String, repeat: Repeat) -> Self {
-        Self { doing, method, base: API, path, query: Vec::new(), headers: Vec::new(), body: None, repeat }
+        let (query, headers, content_type) = (Vec::new(), Vec::new(), "application/json");
+        Self { doing, method, base: API, path, query, headers, body: None, content_type, repeat }
     }
 
     pub(crate) fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -86,6 +88,11 @@ impl Call {
     pub(crate) fn body(mut self, body: Bytes) -> Self {
         self.body = Some(body);
         self
+    }
+
+    /// Bytes that are no JSON.
+    pub(crate) fn octets(self, body: Bytes) -> Self {
+        Self { content_type: "application/octet-stream", ..self.body(body) }
     }
 
     pub(crate) fn json(mut self, body: &impl Serialize) -> Result<Self, Error> {
@@ -221,7 +228,7 @@ impl Client {
             request = request.header(name, value);
         }
         if let Some(body) = &call.body {
-            request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
+            request = request.header(CONTENT_TYPE, call.content_type).body(body.clone());
         }
         let mut request = request.build().map_err(|error| Failure::Final(Error::Setup(Box::new(error))))?;
         if !call.query.is_empty() {

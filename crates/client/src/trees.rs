@@ -20,17 +20,22 @@ use tokio::fs::File;
 use crate::artifacts::part_path;
 use crate::outage::Outage;
 use crate::retry::Repeat;
+use crate::small_files::{SMALL_BYTES, WantedFile, in_batches};
 use crate::transport::Call;
 use crate::{Artifacts, Error};
 
-const PUSHING: &str = "pushing a folder";
+pub(crate) const PUSHING: &str = "pushing a folder";
 const PULLING: &str = "pulling a folder";
 /// Files hashed at a time.
 const HASHED_AT_ONCE: usize = 4;
-/// Files on their way at a time.
-const MOVED_AT_ONCE: usize = 8;
+/// Files pulled at a time.
+const PULLED_AT_ONCE: usize = 8;
+/// Large files sent at a time, of those that one question was about.
+const SENT_AT_ONCE: usize = 4;
 /// Names in one question for what is missing.
 const ASKED_AT_ONCE: usize = 1_000;
+/// Such questions, with what is sent after them, at a time.
+const ASKED_SIDE_BY_SIDE: usize = 2;
 /// How often files that vanish from the server between question and answer are sent again.
 const ROUNDS: u32 = 3;
 
@@ -211,22 +216,46 @@ impl Artifacts {
             tree.files.iter().map(|(path, file)| (file.sha256, (path.as_str(), file.size))).collect();
         let mut names: Vec<ArtifactHash> = by_hash.keys().copied().collect();
         names.sort_unstable();
-        for asked in names.chunks(ASKED_AT_ONCE) {
-            let missing = self.missing(asked).await?;
-            let wanted: Vec<(ArtifactHash, String, u64)> = missing
-                .iter()
-                .filter_map(|hash| by_hash.get(hash).map(|(path, size)| (*hash, (*path).to_owned(), *size)))
-                .collect();
-            let files = wanted.len() as u64;
-            let bytes = wanted.iter().map(|(_, _, size)| size).sum();
-            watch(FolderStep::ToSend { files, bytes });
-            let sending =
-                wanted.into_iter().map(|(hash, path, size)| self.push_one(folder, path, (hash, size), watch));
-            stream::iter(sending).buffer_unordered(MOVED_AT_ONCE).try_for_each(async |()| Ok(())).await?;
+        let pushing = names.chunks(ASKED_AT_ONCE).map(<[_]>::to_vec);
+        let pushing = pushing.map(|asked| self.push_asked(folder, &by_hash, asked, watch));
+        let mut pushing = stream::iter(pushing).buffer_unordered(ASKED_SIDE_BY_SIDE);
+        while let Some((files, bytes)) = pushing.try_next().await? {
             pushed.sent_files += files;
             pushed.sent_bytes += bytes;
         }
         Ok(())
+    }
+
+    /// Asks for some, and sends what is missing: how many files and bytes.
+    async fn push_asked(
+        &self,
+        folder: &Arc<Folder>,
+        by_hash: &HashMap<ArtifactHash, (&str, u64)>,
+        asked: Vec<ArtifactHash>,
+        watch: &FolderWatch,
+    ) -> Result<(u64, u64), Error> {
+        let wanted: Vec<WantedFile> = self
+            .missing(&asked)
+            .await?
+            .into_iter()
+            .filter_map(|hash| {
+                by_hash.get(&hash).map(|(path, size)| WantedFile {
+                    hash,
+                    path: (*path).to_owned(),
+                    size: *size,
+                })
+            })
+            .collect();
+        let (files, bytes) = (wanted.len() as u64, wanted.iter().map(|file| file.size).sum());
+        watch(FolderStep::ToSend { files, bytes });
+        let (small, large) = wanted.into_iter().partition(|file| file.size <= SMALL_BYTES);
+        for batch in in_batches(small) {
+            self.push_batch(folder, batch, watch).await?;
+        }
+        let large: Vec<WantedFile> = large;
+        let sending = large.into_iter().map(|file| self.push_one(folder, file, watch));
+        stream::iter(sending).buffer_unordered(SENT_AT_ONCE).try_for_each(async |()| Ok(())).await?;
+        Ok((files, bytes))
     }
 
     async fn missing(&self, asked: &[ArtifactHash]) -> Result<Vec<ArtifactHash>, Error> {
@@ -240,10 +269,10 @@ impl Artifacts {
     async fn push_one(
         &self,
         folder: &Arc<Folder>,
-        path: String,
-        (hash, size): (ArtifactHash, u64),
+        file: WantedFile,
         watch: &FolderWatch,
     ) -> Result<(), Error> {
+        let WantedFile { hash, path, size } = file;
         let policy = self.client().inner().retry_policy;
         let mut outage = Outage::default();
         loop {
@@ -312,7 +341,7 @@ impl Artifacts {
         })
         .await?;
         let pulling = tree.files.into_iter().map(|(path, file)| self.pull_one(&new, path, file, watch));
-        stream::iter(pulling).buffer_unordered(MOVED_AT_ONCE).try_for_each(async |()| Ok(())).await?;
+        stream::iter(pulling).buffer_unordered(PULLED_AT_ONCE).try_for_each(async |()| Ok(())).await?;
         let name = to.to_owned();
         blocking(move || new.keep_as(&name).map_err(unwritable(&name))).await
     }
@@ -386,7 +415,7 @@ async fn free_place(to: &Path) -> Result<PathBuf, Error> {
     .await
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(work).await {

@@ -236,6 +236,35 @@ async fn a_pushed_file_is_sent_again_when_it_broke_off_and_not_at_all_when_it_is
 }
 
 #[tokio::test]
+async fn small_files_are_sent_again_when_their_call_broke_off() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for text in ["one", "two"] {
+        std::fs::write(home.path().join(text), text).expect("written");
+    }
+    let (one, two) = (hash_of(b"one"), hash_of(b"two"));
+    let batch = "POST /api/v1/artifacts/batch";
+    let missing = format!("{{\"missing\":[\"{one}\",\"{two}\"]}}");
+    let peer = Peer::start(vec![
+        ("HEAD /api/v1/trees", whole(404, String::new())),
+        ("POST /api/v1/artifacts/missing", whole(200, missing)),
+        (batch, Reply::Nothing),
+        (batch, whole(500, problem(500, "internal"))),
+        (batch, whole(200, "{\"files\":2,\"size_bytes\":6}".to_owned())),
+        ("PUT /api/v1/trees", whole(201, "{}".to_owned())),
+    ])
+    .await;
+    let pushed = peer.client().artifacts().push_folder(home.path(), std::sync::Arc::new(|_| ())).await;
+    assert_eq!(pushed.expect("pushed").sent_bytes, 6);
+    let body = format!(
+        "{{\"files\":[{{\"sha256\":\"{one}\",\"size\":3}},{{\"sha256\":\"{two}\",\"size\":3}}]}}\nonetwo"
+    );
+    let seen = peer.seen(batch);
+    assert!(seen.iter().all(|seen| seen.body == body.as_bytes()), "{seen:?}");
+    assert!(seen.iter().all(|seen| seen.head.contains("application/octet-stream")), "{seen:?}");
+    assert_eq!((seen.len(), peer.left()), (3, 0));
+}
+
+#[tokio::test]
 async fn what_is_pulled_is_kept_only_when_it_is_what_was_asked_for() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("program");

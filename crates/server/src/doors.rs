@@ -20,6 +20,7 @@ pub(crate) struct Doors {
     pub(crate) change: Door,
     pub(crate) read: Door,
     pub(crate) artifact: Door,
+    pub(crate) artifact_batch: Door,
     pub(crate) stream: Door,
 }
 
@@ -35,6 +36,7 @@ impl Doors {
             change: door("changing calls", settings.change),
             read: door("reads", settings.read),
             artifact: door("artifact transfers", settings.artifact),
+            artifact_batch: door("artifact batches", settings.artifact_batch),
             stream: door("open streams", settings.stream),
         }
     }

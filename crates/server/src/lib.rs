@@ -23,6 +23,7 @@ mod http;
 mod ids;
 mod logs;
 pub mod metrics;
+mod off_thread;
 mod operations;
 pub mod report;
 pub mod s3;

@@ -62,6 +62,8 @@ pub struct DoorSettings {
     pub read: DoorLimit,
     /// Artifacts on their way in or out.
     pub artifact: DoorLimit,
+    /// Many small artifacts in a call, on their way in; each is held in memory.
+    pub artifact_batch: DoorLimit,
     /// Event streams and followed logs; they stay open, so none waits.
     pub stream: DoorLimit,
 }
@@ -90,6 +92,7 @@ impl Default for DoorSettings {
             change: limit(64, 1_024),
             read: limit(128, 2_048),
             artifact: limit(32, 256),
+            artifact_batch: limit(8, 256),
             stream: limit(2_000, 0),
         }
     }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::artifact_store::{ArtifactStore, PutError};
+use crate::off_thread::off_thread;
 
 /// Artifacts looked up at a time.
 const BATCH: usize = 1_000;
@@ -81,11 +82,7 @@ async fn read(named: ArtifactHash, manifest: Bytes) -> Result<(Tree, Bytes), Kee
         }
         Ok((Tree::decode(&manifest)?, manifest))
     };
-    match tokio::task::spawn_blocking(read).await {
-        Ok(read) => read,
-        // Only a panic in there, or the end of everything, comes this way.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+    off_thread(read).await
 }
 
 /// Each artifact once.

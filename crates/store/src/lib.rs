@@ -98,8 +98,14 @@ pub trait Store: Send + Sync + 'static {
 
     // Artifacts: the datastore knows which there are, the artifact store has their bytes.
 
-    /// Notes an artifact whose bytes are durable, and frees the jobs that waited for it.
-    async fn add_artifact(&self, hash: ArtifactHash, size_bytes: u64, by: &Actor) -> Result<(), StoreError>;
+    /// Notes artifacts, with their sizes, whose bytes are durable, and frees the jobs that waited for them. When it fails,
+    /// some may be noted.
+    async fn add_artifacts(&self, artifacts: Vec<(ArtifactHash, u64)>, by: &Actor) -> Result<(), StoreError>;
+
+    /// As [`Self::add_artifacts`], of one.
+    async fn add_artifact(&self, hash: ArtifactHash, size_bytes: u64, by: &Actor) -> Result<(), StoreError> {
+        self.add_artifacts(vec![(hash, size_bytes)], by).await
+    }
 
     /// The size of a known artifact.
     async fn artifact(&self, hash: ArtifactHash) -> Result<Option<u64>, StoreError>;

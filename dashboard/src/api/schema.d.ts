@@ -161,6 +161,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/artifacts/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Uploads up to 1,000 small artifacts, all or none. Repeatable without harm.
+         * @description The body is one line of JSON, `{"files":[{"sha256":"<hex>","size":<bytes>},…]}` and a line feed, then the bytes of
+         *     those files, one after the other in that order, with nothing between them. All of it has at most 4 MiB. Each file is
+         *     checked against its name; when this is answered, all of them are durable.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            /** @description A line of JSON (`ArtifactBatch`), then the bytes */
+            requestBody: {
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            responses: {
+                /** @description All are stored and durable */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ArtifactsStored"];
+                    };
+                };
+                /** @description No such list, bytes that don't match their name, or too few or too many of them; nothing was stored */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The sender was too slow; nothing was stored */
+                408: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too large; nothing was stored */
+                413: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/artifacts/missing": {
         parameters: {
             query?: never;
@@ -1834,10 +1907,28 @@ export interface components {
              */
             size_bytes: number;
         };
+        /** @description Many small artifacts in one call: what the first line of its body says. Their bytes follow in the same order. */
+        ArtifactBatch: {
+            /** @description At most 1,000 files. */
+            files: components["schemas"]["BatchedArtifact"][];
+        };
         /** @description Artifacts that somebody asks about. */
         ArtifactNames: {
             /** @description At most 1,000 names, 64 lower-case hex digits each. */
             sha256: string[];
+        };
+        /** @description What one call with many artifacts stored. */
+        ArtifactsStored: {
+            /**
+             * Format: int32
+             * @description How many files.
+             */
+            files: number;
+            /**
+             * Format: int64
+             * @description How many bytes they have together.
+             */
+            size_bytes: number;
         };
         /** @description One try at running a job on one node. Its lease is never shown. */
         Attempt: {
@@ -1916,6 +2007,16 @@ export interface components {
             items: components["schemas"]["BatchItem"][];
             /** @description What was accepted but looks wrong. */
             warnings?: string[];
+        };
+        /** @description One of many artifacts. */
+        BatchedArtifact: {
+            /** @description SHA-256 of its bytes, 64 lower-case hex digits; its name. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description How many bytes it has.
+             */
+            size: number;
         };
         /** @description One job of a batch. */
         BatchItem: {

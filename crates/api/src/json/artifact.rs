@@ -23,6 +23,39 @@ pub struct Tree {
     pub size_bytes: u64,
 }
 
+/// Many small artifacts in one call: what the first line of its body says. Their bytes follow in the same order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArtifactBatch {
+    /// At most 1,000 files.
+    #[schema(max_items = 1000)]
+    pub files: Vec<BatchedArtifact>,
+}
+
+impl ArtifactBatch {
+    /// Files in one call.
+    pub const MOST_FILES: usize = 1_000;
+}
+
+/// One of many artifacts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BatchedArtifact {
+    /// SHA-256 of its bytes, 64 lower-case hex digits; its name.
+    pub sha256: String,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+/// What one call with many artifacts stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactsStored {
+    /// How many files.
+    pub files: u32,
+    /// How many bytes they have together.
+    pub size_bytes: u64,
+}
+
 /// Artifacts that somebody asks about.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

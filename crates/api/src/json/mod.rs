@@ -23,7 +23,9 @@ pub mod units;
 mod why;
 pub mod words;
 
-pub use artifact::{Artifact, ArtifactNames, MissingArtifacts, Tree};
+pub use artifact::{
+    Artifact, ArtifactBatch, ArtifactNames, ArtifactsStored, BatchedArtifact, MissingArtifacts, Tree,
+};
 pub use attempt::{Attempt, Usage};
 pub use audit::Audit;
 pub use event::{Event, StreamStart};

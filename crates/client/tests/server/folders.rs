@@ -102,7 +102,8 @@ async fn a_push_goes_on_where_a_killed_server_left_it() {
     let mut yard = Yard::start().await;
     let home = tempfile::tempdir().expect("a temporary directory");
     let here = home.path().join("here");
-    let size = 20_000;
+    // Too large to go up many in a call.
+    let size = 70_000;
     for number in 0..60_u8 {
         put(&here, &format!("{number}"), &vec![number; size]);
     }
@@ -128,6 +129,37 @@ async fn a_push_goes_on_where_a_killed_server_left_it() {
     assert_eq!(moved.load(Ordering::SeqCst), 60 * size as u64, "and the count is right again");
     let back = home.path().join("back");
     yard.client().artifacts().pull_folder(pushed.hash, &back, nobody()).await.expect("pulled");
+    assert_eq!(contents(&back), contents(&here));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn small_files_go_up_many_in_a_call() {
+    let yard = Yard::start().await;
+    let artifacts = yard.client().artifacts();
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let here = home.path().join("here");
+    for number in 0..1_499 {
+        put(&here, &format!("{}/{number}", number % 7), format!("number {number}").as_bytes());
+    }
+    put(&here, "empty", b"");
+    put(&here, "large", &[7; 70_000]);
+    let pushed = artifacts.push_folder(&here, nobody()).await.expect("pushed");
+    assert_eq!((pushed.files, pushed.sent_files), (1_501, 1_501));
+    let metrics = reqwest::Client::new().get(format!("{}/metrics", yard.url())).bearer_auth(&yard.secret);
+    let metrics = metrics.send().await.expect("an answer").text().await.expect("text");
+    let calls = |method: &str, route: &str| {
+        let counted = metrics.lines().filter(|line| {
+            line.starts_with("jobyard_http_calls_total")
+                && line.contains(&format!("\"{method}\""))
+                && line.contains(&format!("\"/api/v1/artifacts/{route}\""))
+        });
+        counted
+            .map(|line| line.rsplit(' ').next().expect("a count").parse::<u64>().expect("a count"))
+            .sum::<u64>()
+    };
+    assert_eq!((calls("POST", "batch"), calls("PUT", "{sha256}")), (2, 1), "{metrics}");
+    let back = home.path().join("back");
+    artifacts.pull_folder(pushed.hash, &back, nobody()).await.expect("pulled");
     assert_eq!(contents(&back), contents(&here));
 }
 

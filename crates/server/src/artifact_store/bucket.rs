@@ -18,14 +18,16 @@ use jobyard_model::{ArtifactHash, S3Url, Timestamp};
 use object_store::aws::AmazonS3;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
-use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout};
 
+use super::checked::{CheckedArtifact, CheckedBody};
 use super::{ArtifactStore, ByteStream, LogDay, PutError, Stored, check_segment_name};
 use crate::s3::{S3Error, S3Settings, S3SettingsError, S3Times, Upload, of_s3};
 
 /// Ends the name of what dates an upload in parts.
 const WRITTEN: &str = ".written";
+/// Small artifacts of one call on their way at a time.
+const SENT_AT_ONCE: usize = 16;
 /// How often an artifact is looked up whose upload is tidied away between two calls.
 const LOOKS: u32 = 3;
 
@@ -178,22 +180,12 @@ impl BucketStore {
     }
 
     /// Sends the bytes; an upload that is dropped unfinished gives itself up.
-    async fn send(&self, hash: ArtifactHash, mut body: ByteStream, most_bytes: u64) -> Result<u64, PutError> {
+    async fn send(&self, hash: ArtifactHash, body: ByteStream, most_bytes: u64) -> Result<u64, PutError> {
         let key = self.folder_of(hash).map_err(store_fault)?.join(format!("{:032x}", rand::random::<u128>()));
         let mut upload = Upload::new(Arc::clone(&self.bucket), key.clone());
-        let (mut hasher, mut size_bytes) = (Sha256::new(), 0_u64);
-        while let Some(piece) = body.next().await {
-            let piece = piece.map_err(PutError::BrokeOff)?;
-            size_bytes += piece.len() as u64;
-            if size_bytes > most_bytes {
-                return Err(PutError::TooLarge { most_bytes });
-            }
-            hasher.update(&piece);
+        let mut body = CheckedBody::new(hash, body, most_bytes);
+        while let Some(piece) = body.next().await? {
             self.noted(upload.write(piece).await).map_err(store_fault)?;
-        }
-        let found = ArtifactHash(hasher.finalize().into());
-        if found != hash {
-            return Err(PutError::Mismatch { named: hash, found });
         }
         let written = if upload.is_in_parts() { Some(written_key(&key).map_err(store_fault)?) } else { None };
         if let Some(written) = &written {
@@ -201,7 +193,7 @@ impl BucketStore {
             self.noted(put).map_err(store_fault)?;
         }
         self.noted(upload.finish().await).map_err(store_fault)?;
-        Ok(size_bytes)
+        Ok(body.size_bytes())
     }
 
     async fn open_newest(
@@ -246,6 +238,20 @@ impl ArtifactStore for BucketStore {
             tracing::warn!(%error, %hash, "an artifact stays twice in the artifact store for now");
         }
         Ok(size_bytes)
+    }
+
+    async fn put_all(&self, files: Vec<CheckedArtifact>) -> Stored<()> {
+        let sending = files.into_iter().map(|file| async move {
+            let (hash, bytes) = (file.hash(), file.bytes().clone());
+            let size_bytes = bytes.len() as u64;
+            match self.put(hash, stream::iter([Ok(bytes)]).boxed(), size_bytes).await {
+                Ok(_) => Ok(()),
+                Err(PutError::Store(error)) => Err(error),
+                // Its name and its size are right.
+                Err(error) => Err(io::Error::other(error).into()),
+            }
+        });
+        stream::iter(sending).buffer_unordered(SENT_AT_ONCE).try_for_each(async |()| Ok(())).await
     }
 
     async fn size(&self, hash: ArtifactHash) -> Stored<Option<u64>> {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::channel;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{ArtifactStore, ByteStream, LogDay, PutError};
+use super::{ArtifactStore, ByteStream, CheckedArtifact, LogDay, PutError};
 
 /// A store, and a look behind it.
 pub(super) trait World {
@@ -33,6 +33,7 @@ macro_rules! cases {
             an_upload_that_is_dropped_half_way_leaves_nothing
             only_what_was_written_before_is_removed
             uploads_of_one_artifact_at_once_leave_it_once
+            many_small_ones_are_stored_by_one_call
             segments_are_read_in_parts_and_their_names_stay_inside
             segments_go_by_whole_days);
     };
@@ -185,6 +186,23 @@ pub(super) async fn uploads_of_one_artifact_at_once_leave_it_once(world: &dyn Wo
     // One more, and only one is left whoever was late with tidying up.
     store.put(hash, pieces(&[b"hello"]), 9).await.unwrap();
     assert_eq!(world.names().len(), 1, "{:?}", world.names());
+}
+
+pub(super) async fn many_small_ones_are_stored_by_one_call(world: &dyn World) {
+    let store = world.store();
+    let texts: Vec<Bytes> = (0..40).map(|number| Bytes::from(format!("text {}", number / 2))).collect();
+    let checked = |text: &Bytes| CheckedArtifact::new(hash_of(text), text.clone()).unwrap();
+    store.put(hash_of(&texts[0]), pieces(&[&texts[0]]), 100).await.unwrap();
+    store.put_all(texts.iter().map(checked).collect()).await.unwrap();
+    store.put_all(vec![checked(&Bytes::new())]).await.unwrap();
+    store.put_all(Vec::new()).await.unwrap();
+    for text in texts.iter().chain([&Bytes::new()]) {
+        assert_eq!(read(store, hash_of(text), 0..text.len() as u64).await, *text);
+    }
+    until_nothing_is_unfinished(world).await;
+    assert_eq!(world.names().len(), 21, "{:?}", world.names());
+    let mismatch = CheckedArtifact::new(hash_of(b"one"), Bytes::from_static(b"two"));
+    assert!(matches!(mismatch, Err(PutError::Mismatch { .. })), "{mismatch:?}");
 }
 
 pub(super) async fn segments_are_read_in_parts_and_their_names_stay_inside(world: &dyn World) {

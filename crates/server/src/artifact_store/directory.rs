@@ -1,9 +1,10 @@
 //! An artifact store in a directory of this machine, or of a file system that servers share.
 //!
 //! `sha256/ab/<hash>` artifacts, `segments/<name>` log segments, `incoming/<random>` what is still being written.
-//! A file gets its name only when it is whole and synced; then the directory is synced too.
+//! A file gets its name only when it is whole and synced; then the directory is synced too. Small files of one call share
+//! their syncs.
 
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,12 +13,13 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use jobyard_model::{ArtifactHash, Timestamp};
-use sha2::{Digest, Sha256};
 use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio_util::io::ReaderStream;
 
+use super::checked::{CheckedArtifact, CheckedBody};
 use super::{ArtifactStore, ByteStream, LogDay, PutError, Stored, check_segment_name};
+use crate::off_thread::off_thread;
 
 /// Unfinished files older than this were left by a process that died.
 const LEFTOVER_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -38,10 +40,8 @@ struct Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if let Some(path) = self.path.take()
-            && let Err(error) = std::fs::remove_file(&path)
-        {
-            tracing::warn!(%error, path = %path.display(), "could not remove an unfinished upload");
+        if let Some(path) = self.path.take() {
+            remove_unfinished(&path);
         }
     }
 }
@@ -84,8 +84,12 @@ impl DirectoryStore {
         Ok(self.root.join("segments").join(name))
     }
 
+    fn incoming_path(&self) -> PathBuf {
+        self.root.join("incoming").join(format!("{:032x}", rand::random::<u128>()))
+    }
+
     async fn incoming(&self) -> io::Result<Incoming> {
-        let path = self.root.join("incoming").join(format!("{:032x}", rand::random::<u128>()));
+        let path = self.incoming_path();
         let file = File::create_new(&path).await?;
         Ok(Incoming { path: Some(path), file })
     }
@@ -111,6 +115,48 @@ impl Incoming {
     }
 }
 
+/// Many files that are being written; those that got no name are removed when it is dropped.
+#[derive(Default)]
+struct Batch {
+    /// Where each lies, and which name it is to have.
+    incoming: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Batch {
+    /// Makes all of them durable by one sync of the file system before they get their names, and another after it. A
+    /// sync of each file would be a write of the journal each.
+    fn keep(mut self, store: &DirectoryStore, files: &[CheckedArtifact]) -> io::Result<()> {
+        for file in files {
+            let incoming = store.incoming_path();
+            let mut written = std::fs::File::create_new(&incoming)?;
+            self.incoming.push((incoming, store.path_of(file.hash())));
+            written.write_all(file.bytes())?;
+        }
+        let folder = std::fs::File::open(store.root.join("incoming"))?;
+        rustix::fs::syncfs(&folder)?;
+        while let Some((incoming, path)) = self.incoming.last() {
+            std::fs::create_dir_all(path.parent().unwrap_or(&store.root))?;
+            std::fs::rename(incoming, path)?;
+            self.incoming.pop();
+        }
+        Ok(rustix::fs::syncfs(&folder)?)
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        for (path, _) in self.incoming.drain(..) {
+            remove_unfinished(&path);
+        }
+    }
+}
+
+fn remove_unfinished(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path) {
+        tracing::warn!(%error, path = %path.display(), "could not remove an unfinished upload");
+    }
+}
+
 async fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory).await?.sync_all().await
 }
@@ -121,25 +167,19 @@ fn store_fault(error: io::Error) -> PutError {
 
 #[async_trait]
 impl ArtifactStore for DirectoryStore {
-    async fn put(&self, hash: ArtifactHash, mut body: ByteStream, most_bytes: u64) -> Result<u64, PutError> {
+    async fn put(&self, hash: ArtifactHash, body: ByteStream, most_bytes: u64) -> Result<u64, PutError> {
         let mut incoming = self.incoming().await.map_err(store_fault)?;
-        let mut hasher = Sha256::new();
-        let mut size_bytes = 0_u64;
-        while let Some(piece) = body.next().await {
-            let piece = piece.map_err(PutError::BrokeOff)?;
-            size_bytes += piece.len() as u64;
-            if size_bytes > most_bytes {
-                return Err(PutError::TooLarge { most_bytes });
-            }
-            hasher.update(&piece);
+        let mut body = CheckedBody::new(hash, body, most_bytes);
+        while let Some(piece) = body.next().await? {
             incoming.file.write_all(&piece).await.map_err(store_fault)?;
         }
-        let found = ArtifactHash(hasher.finalize().into());
-        if found != hash {
-            return Err(PutError::Mismatch { named: hash, found });
-        }
         incoming.keep_as(&self.path_of(hash)).await.map_err(store_fault)?;
-        Ok(size_bytes)
+        Ok(body.size_bytes())
+    }
+
+    async fn put_all(&self, files: Vec<CheckedArtifact>) -> Stored<()> {
+        let store = self.clone();
+        Ok(off_thread(move || Batch::default().keep(&store, &files)).await?)
     }
 
     async fn size(&self, hash: ArtifactHash) -> Stored<Option<u64>> {
@@ -163,7 +203,7 @@ impl ArtifactStore for DirectoryStore {
 
     async fn remove(&self, hash: ArtifactHash, written_before: Timestamp) -> Stored<bool> {
         let path = self.path_of(hash);
-        let aside = self.root.join("incoming").join(format!("{:032x}", rand::random::<u128>()));
+        let aside = self.incoming_path();
         // Out of the way first: an upload that ends in this moment gives the name to its own bytes.
         match fs::rename(&path, &aside).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -5,6 +5,7 @@
 //! or does not match leaves nothing.
 
 mod bucket;
+mod checked;
 #[cfg(test)]
 mod conformance;
 mod directory;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 use crate::s3::S3Error;
 
 pub use bucket::BucketStore;
+pub use checked::CheckedArtifact;
 pub use directory::DirectoryStore;
 
 /// Bytes as they come.
@@ -124,6 +126,10 @@ pub trait ArtifactStore: Send + Sync + 'static {
     /// Stores an artifact under its hash and returns its size. When this returns, it is durable. One that is there
     /// already is checked again and left as it is.
     async fn put(&self, hash: ArtifactHash, body: ByteStream, most_bytes: u64) -> Result<u64, PutError>;
+
+    /// Stores many small artifacts. When this returns, all of them are durable; when it fails, some may be. One that is
+    /// there already is written again.
+    async fn put_all(&self, files: Vec<CheckedArtifact>) -> Stored<()>;
 
     /// The size of an artifact; `None` when it isn't there.
     async fn size(&self, hash: ArtifactHash) -> Stored<Option<u64>>;

@@ -2,6 +2,7 @@
 //!
 //! Owns the routes and their description: [`openapi`] is generated from the same handlers.
 
+mod artifact_batch;
 mod artifacts;
 mod audit;
 mod events;
@@ -57,6 +58,7 @@ fn api() -> Router<Server> {
         .route("/jobs/{id}/retry", post(jobs::retry))
         .route("/artifacts/{sha256}", put(artifacts::upload).get(artifacts::download).head(artifacts::look))
         .route("/artifacts/missing", post(artifacts::missing))
+        .route("/artifacts/batch", post(artifact_batch::upload))
         .route("/trees/{sha256}", put(trees::upload).get(trees::download).head(trees::look))
         .route("/nodes", get(nodes::list))
         .route("/nodes/{id}/cordon", post(nodes::cordon))

@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{artifacts, audit, events, health, jobs, nodes, pools, summary, tokens, trees};
-use jobyard_api::json::{Event, StreamStart};
+use super::{artifact_batch, artifacts, audit, events, health, jobs, nodes, pools, summary, tokens, trees};
+use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -21,11 +21,11 @@ use jobyard_api::json::{Event, StreamStart};
         serve, jobs::submit::submit, jobs::submit::submit_batch, jobs::list::list, jobs::read::read, jobs::read::attempts,
         jobs::read::why, jobs::history::history, jobs::logs::logs, jobs::control::cancel, jobs::control::stop,
         jobs::control::retry, artifacts::upload, artifacts::look, artifacts::download, artifacts::missing,
-        trees::upload, trees::look, trees::download, nodes::list, nodes::cordon, nodes::uncordon,
+        artifact_batch::upload,         trees::upload, trees::look, trees::download, nodes::list, nodes::cordon, nodes::uncordon,
         nodes::drain, pools::list, pools::make, tokens::me, tokens::list, tokens::create, tokens::revoke, audit::list,
         summary::read, events::follow, health::healthz, health::readyz, health::metrics
     ),
-    components(schemas(Event, StreamStart)),
+    components(schemas(ArtifactBatch, Event, StreamStart)),
     modifiers(&Bearer),
     security(("bearer" = []))
 )]

@@ -131,3 +131,77 @@ async fn a_job_waits_for_its_artifact() {
     assert_eq!(caller.get(&format!("/api/v1/jobs/{second}")).await.ok()["status"], "waiting");
     server.stop().await;
 }
+
+/// A call with many: its first line, then its bytes.
+async fn post_batch(caller: &Caller<'_>, line: &str, bytes: &[u8]) -> Reply {
+    caller.post_bytes("/api/v1/artifacts/batch", [line.as_bytes(), b"\n", bytes].concat()).await
+}
+
+#[tokio::test]
+async fn many_artifacts_go_up_in_one_call() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let texts: [&[u8]; 4] = [b"one", b"", b"line\nline\0", b"one"];
+    let named = texts.map(|text| json!({"sha256": name_of(text), "size": text.len()}));
+    let line = json!({"files": named}).to_string();
+    for _ in 0..2 {
+        let reply = post_batch(&caller, &line, &texts.concat()).await;
+        assert_eq!((reply.status, reply.body), (StatusCode::OK, json!({"files": 4, "size_bytes": 16})));
+    }
+    for text in texts {
+        let found = fetch(&caller, &name_of(text), None).await.bytes().await.expect("a body");
+        assert_eq!(found, text);
+    }
+    let viewer = server.caller(jobyard_model::Role::Viewer, &["team"]).await;
+    post_batch(&viewer, &line, &texts.concat()).await.expect(StatusCode::FORBIDDEN, "role_too_weak");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn of_a_call_with_a_fault_no_artifact_is_stored() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let (one, two) = (name_of(b"one"), name_of(b"two"));
+    let files = |files: serde_json::Value| json!({"files": files}).to_string();
+    let good = json!({"sha256": one, "size": 3});
+    let many = vec![json!({"sha256": name_of(b""), "size": 0}); 1_001];
+    for (line, bytes, pointer, code) in [
+        (files(json!([good, {"sha256": one, "size": 3}])), "onetwo", "/files/1/sha256", "invalid"),
+        (files(json!([good])), "on", "/files", "invalid"),
+        (files(json!([good])), "onet", "/files", "invalid"),
+        (files(json!([good, {"sha256": two, "size": i64::MAX}])), "onetwo", "/files", "invalid"),
+        (files(json!([good, {"sha256": two, "size": -3}])), "onetwo", "/files/1/size", "out_of_range"),
+        (files(json!([good, {"sha256": two}])), "onetwo", "/files/1/size", "missing"),
+        (files(json!([good, {"size": 3}])), "onetwo", "/files/1/sha256", "missing"),
+        (files(json!([good, {"sha256": "two", "size": 3}])), "onetwo", "/files/1/sha256", "invalid"),
+        (
+            files(json!([good, {"sha256": two, "size": 3, "mode": 7}])),
+            "onetwo",
+            "/files/1/mode",
+            "unknown_field",
+        ),
+        (files(json!([good, "two"])), "onetwo", "/files/1", "wrong_type"),
+        (files(json!("one")), "one", "/files", "wrong_type"),
+        (files(json!(many)), "", "/files", "too_many"),
+        ("{}".to_owned(), "", "/files", "missing"),
+        ("one".to_owned(), "", "", "syntax"),
+    ] {
+        let reply = post_batch(&caller, &line, bytes.as_bytes()).await;
+        let reply = reply.expect(StatusCode::BAD_REQUEST, "invalid_request");
+        assert!(reply.names(pointer, code), "{line}: {}", reply.body);
+    }
+    let reply = caller.post_bytes("/api/v1/artifacts/batch", files(json!([good]))).await;
+    let reply = reply.expect(StatusCode::BAD_REQUEST, "invalid_request");
+    assert!(
+        reply.body["detail"].as_str().is_some_and(|detail| detail.contains("line feed")),
+        "{}",
+        reply.body
+    );
+    assert_eq!(fetch(&caller, &one, None).await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(files_in(&server), Vec::<PathBuf>::new());
+    server.stop().await;
+}
+
+fn files_in(server: &TestServer) -> Vec<PathBuf> {
+    files(&server.directory.path().join("artifacts"))
+}

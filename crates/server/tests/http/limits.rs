@@ -15,7 +15,9 @@ async fn a_body_over_the_limit_is_refused_announced_or_not() {
     let settings = ServerSettings { body_bytes: 1_000, batch_body_bytes: 2_000, ..ServerSettings::default() };
     let server = TestServer::start_with(settings).await;
     let caller = server.submitter().await;
-    for (path, bytes) in [("/api/v1/jobs", 1_001), ("/api/v1/jobs/batch", 2_001)] {
+    for (path, bytes) in
+        [("/api/v1/jobs", 1_001), ("/api/v1/artifacts/batch", 1_001), ("/api/v1/jobs/batch", 2_001)]
+    {
         let body = vec![b' '; bytes];
         let reply = caller.post_bytes(path, body.clone()).await;
         reply.expect(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large");

@@ -17,9 +17,10 @@ use crate::{Actor, LeasedAttempt, NewTree, StoreError, TreeRecord};
 
 const SIZE: &str = "SELECT size_bytes FROM artifact WHERE hash = $1";
 // Against `submit`, which takes the same lock together with others: either it sees the artifact, or we see its job.
-const LOCK: &str = "SELECT pg_advisory_xact_lock($1)";
+const LOCK: &str = "SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) key ORDER BY key";
 const INSERT: &str = "INSERT INTO artifact (hash, size_bytes, created_ms, used_ms)
-    VALUES ($1, $2, jobyard_now(), jobyard_now()) ON CONFLICT DO NOTHING RETURNING 1";
+    SELECT hash, size_bytes, jobyard_now(), jobyard_now() FROM unnest($1::bytea[], $2::bigint[]) AS new(hash, size_bytes)
+    ON CONFLICT DO NOTHING RETURNING hash";
 const SIZES: &str = "SELECT hash, size_bytes FROM artifact WHERE hash = ANY($1)";
 const COUNT_KNOWN: &str = "SELECT count(*) FROM artifact WHERE hash = ANY($1) AND doomed_ms IS NULL";
 const INSERT_TREE: &str = "INSERT INTO tree (hash, files, size_bytes) VALUES ($1, $2, $3)
@@ -27,11 +28,11 @@ const INSERT_TREE: &str = "INSERT INTO tree (hash, files, size_bytes) VALUES ($1
 const INSERT_TREE_FILES: &str =
     "INSERT INTO tree_file (tree, file) SELECT $1, file FROM unnest($2::bytea[]) file";
 const TREE: &str = "SELECT files, size_bytes FROM tree WHERE hash = $1";
-const AWAITING: &str = "SELECT job_id FROM awaited_artifact WHERE hash = $1";
+const AWAITING: &str = "SELECT DISTINCT job_id FROM awaited_artifact WHERE hash = ANY($1)";
 const LEASE: &str = "SELECT 1 FROM attempt_live WHERE lease_id = $1";
 const STILL_AWAITING: &str = "SELECT DISTINCT job_id FROM awaited_artifact WHERE job_id = ANY($1)";
 const IN_TREE: &str = "SELECT 1 FROM tree_file WHERE tree = $1 AND file = $2";
-const FORGET: &str = "DELETE FROM awaited_artifact WHERE hash = $1";
+const FORGET: &str = "DELETE FROM awaited_artifact WHERE hash = ANY($1)";
 const OF_LEASE: &str =
     "SELECT job.id, a.number, job.spec::text FROM attempt_live a JOIN job ON job.id = a.job_id
     WHERE a.lease_id = $1";
@@ -51,58 +52,74 @@ pub(super) async fn size(core: &Core, hash: ArtifactHash) -> Result<Option<u64>,
     Ok(size.map_err(|fault| fault.during(DOING))?.map(amount))
 }
 
-/// Notes an artifact and frees the jobs that waited for it.
+/// Artifacts noted in one transaction: each holds a lock of the server's table of them.
+const NOTED_AT_ONCE: usize = 200;
+
+/// Notes artifacts and frees the jobs that waited for them.
 pub(super) async fn add(
     core: &Core,
-    hash: ArtifactHash,
-    size_bytes: u64,
+    artifacts: &[(ArtifactHash, u64)],
     by: &Actor,
 ) -> Result<(), StoreError> {
-    let added =
-        core.database.change("noting an artifact", |session| try_add(core, session, (hash, size_bytes), by));
-    added.await
+    for some in artifacts.chunks(NOTED_AT_ONCE) {
+        core.database.change("noting artifacts", |session| try_add(core, session, some, by)).await?;
+    }
+    Ok(())
 }
 
 async fn try_add(
     core: &Core,
     mut session: Session,
-    (hash, size_bytes): (ArtifactHash, u64),
+    artifacts: &[(ArtifactHash, u64)],
     by: &Actor,
 ) -> Result<(), Fault> {
-    let [_, inserted, awaiting] = session
-        .begin([
-            Query::new(LOCK).bind(lock_key(&hash)),
-            insert(hash, size_bytes),
-            Query::new(AWAITING).bind(hash.0.to_vec()),
-        ])
-        .await?;
-    if inserted.is_empty() {
-        session.commit(vec![artifact_use::note_use(&[hash])]).await?;
+    let hashes: Vec<ArtifactHash> = artifacts.iter().map(|(hash, _)| *hash).collect();
+    let [_, inserted, awaiting] =
+        session.begin([lock(&hashes), insert(artifacts), ask_awaiting(&hashes)]).await?;
+    let new: HashSet<Vec<u8>> =
+        inserted.iter().map(|row| Columns::of(row).take()).collect::<Result<_, _>>()?;
+    let is_new = |hash: &ArtifactHash| new.contains(hash.0.as_slice());
+    let known: Vec<ArtifactHash> = hashes.iter().copied().filter(|hash| !is_new(hash)).collect();
+    if new.is_empty() {
+        session.commit(vec![artifact_use::note_use(&known)]).await?;
         return Ok(());
     }
-    let (mut queries, wakes) = free_waiting(core, &mut session, (hash, &awaiting), by).await?;
-    let note = audit::Note::new(by, "artifact.add", &hash.to_string(), &format!("{size_bytes} bytes"));
-    queries.push(audit::insert(&[note]));
+    let (mut queries, wakes) = free_waiting(core, &mut session, (&hashes, &awaiting), by).await?;
+    let note = |(hash, size_bytes): &(ArtifactHash, u64)| {
+        audit::Note::new(by, "artifact.add", &hash.to_string(), &format!("{size_bytes} bytes"))
+    };
+    let notes: Vec<_> = artifacts.iter().filter(|(hash, _)| is_new(hash)).map(note).collect();
+    queries.extend([artifact_use::note_use(&known), audit::insert(&notes)]);
     session.commit(queries).await?;
     core.wakes.bump(wakes);
     Ok(())
 }
 
-fn insert(hash: ArtifactHash, size_bytes: u64) -> Query {
-    Query::new(INSERT).bind(hash.0.to_vec()).bind(column(size_bytes))
+fn lock(hashes: &[ArtifactHash]) -> Query {
+    Query::new(LOCK).bind_each(hashes, lock_key)
 }
 
-/// What is to be written for the jobs that waited for this artifact.
+fn ask_awaiting(hashes: &[ArtifactHash]) -> Query {
+    Query::new(AWAITING).bind_each(hashes, |hash| hash.0.to_vec())
+}
+
+fn insert(artifacts: &[(ArtifactHash, u64)]) -> Query {
+    Query::new(INSERT)
+        .bind_each(artifacts, |(hash, _)| hash.0.to_vec())
+        .bind_each(artifacts, |(_, size_bytes)| column(*size_bytes))
+}
+
+/// What is to be written for the jobs that waited for these artifacts.
 async fn free_waiting(
     core: &Core,
     session: &mut Session,
-    (hash, awaiting): (ArtifactHash, &Rows),
+    (hashes, awaiting): (&[ArtifactHash], &Rows),
     by: &Actor,
 ) -> Result<(Vec<Query>, Wakes), Fault> {
     let jobs: Vec<Uuid> = awaiting.iter().map(|row| Columns::of(row).take()).collect::<Result<_, _>>()?;
     let mut ledger = load::lock_more(session, jobs.clone(), core.leases).await?;
     // With the jobs locked: of two artifacts that arrive together, the later one sees that the other is there.
-    let forget = Query::new(FORGET).bind(hash.0.to_vec());
+    let forget = Query::new(FORGET).bind_each(hashes, |hash| hash.0.to_vec());
     let [_, others] = session.query([forget, Query::new(STILL_AWAITING).bind(jobs.clone())]).await?;
     let still: HashSet<Uuid> = others.iter().map(|row| Columns::of(row).take()).collect::<Result<_, _>>()?;
     for job_id in jobs.into_iter().filter(|job_id| !still.contains(job_id)) {
@@ -140,10 +157,10 @@ async fn try_add_tree(core: &Core, mut session: Session, tree: &NewTree, by: &Ac
     let [known, _, noted, inserted, awaiting] = session
         .begin([
             Query::new(COUNT_KNOWN).bind_each(&tree.artifacts, |hash| hash.0.to_vec()),
-            Query::new(LOCK).bind(lock_key(&tree.hash)),
+            lock(&[tree.hash]),
             Query::new(INSERT_TREE).bind(bytes()).bind(files).bind(column(tree.size_bytes)),
-            insert(tree.hash, tree.manifest_bytes),
-            Query::new(AWAITING).bind(bytes()),
+            insert(&[(tree.hash, tree.manifest_bytes)]),
+            ask_awaiting(&[tree.hash]),
         ])
         .await?;
     let known: i64 = known.first().map_or(Ok(0), |row| Columns::of(row).take())?;
@@ -157,7 +174,7 @@ async fn try_add_tree(core: &Core, mut session: Session, tree: &NewTree, by: &Ac
         return Ok(true);
     }
     let (mut queries, wakes) = match inserted.is_empty() {
-        false => free_waiting(core, &mut session, (tree.hash, &awaiting), by).await?,
+        false => free_waiting(core, &mut session, (&[tree.hash], &awaiting), by).await?,
         true => (Vec::new(), Wakes::default()),
     };
     queries.push(artifact_use::note_use(&[tree.hash]));

@@ -66,8 +66,8 @@ impl Store for PostgresStore {
         summary::summary(&self.core).await
     }
 
-    async fn add_artifact(&self, hash: ArtifactHash, size_bytes: u64, by: &Actor) -> Stored<()> {
-        artifacts::add(&self.core, hash, size_bytes, by).await
+    async fn add_artifacts(&self, artifacts: Vec<(ArtifactHash, u64)>, by: &Actor) -> Stored<()> {
+        artifacts::add(&self.core, &artifacts, by).await
     }
 
     async fn artifact(&self, hash: ArtifactHash) -> Stored<Option<u64>> {

@@ -19,13 +19,15 @@ pub(super) fn size(scope: &Scope<'_>, hash: ArtifactHash) -> Result<Option<u64>,
     Ok(found.map(amount))
 }
 
-/// Notes an artifact and frees the jobs that waited for it.
-pub(super) fn add(scope: &Scope<'_>, hash: ArtifactHash, size_bytes: u64, by: &Actor) -> Result<(), Fault> {
-    if !insert(scope, hash, size_bytes)? {
-        artifact_use::note_use(scope, hash)?;
-    } else {
-        free_waiting(scope, hash, by)?;
-        audit::note(scope, by, "artifact.add", &hash.to_string(), &format!("{size_bytes} bytes"))?;
+/// Notes artifacts and frees the jobs that waited for them.
+pub(super) fn add(scope: &Scope<'_>, artifacts: &[(ArtifactHash, u64)], by: &Actor) -> Result<(), Fault> {
+    for (hash, size_bytes) in artifacts {
+        if !insert(scope, *hash, *size_bytes)? {
+            artifact_use::note_use(scope, *hash)?;
+        } else {
+            free_waiting(scope, *hash, by)?;
+            audit::note(scope, by, "artifact.add", &hash.to_string(), &format!("{size_bytes} bytes"))?;
+        }
     }
     Ok(())
 }

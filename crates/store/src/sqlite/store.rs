@@ -66,10 +66,10 @@ impl Store for SqliteStore {
         self.readers.read("summing up", summary::summary).await
     }
 
-    async fn add_artifact(&self, hash: ArtifactHash, size_bytes: u64, by: &Actor) -> Stored<()> {
+    async fn add_artifacts(&self, artifacts: Vec<(ArtifactHash, u64)>, by: &Actor) -> Stored<()> {
         let by = by.clone();
-        let add = move |scope: &Scope<'_>| artifacts::add(scope, hash, size_bytes, &by);
-        self.writer.write("noting an artifact", add).await
+        let add = move |scope: &Scope<'_>| artifacts::add(scope, &artifacts, &by);
+        self.writer.write("noting artifacts", add).await
     }
 
     async fn artifact(&self, hash: ArtifactHash) -> Stored<Option<u64>> {

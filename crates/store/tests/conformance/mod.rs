@@ -34,7 +34,7 @@ macro_rules! conformance_suite {
                 an_unknown_commit_may_be_sent_again, all_or_none, an_unknown_pool_says_which_there_are,
                 the_limit_of_an_owner_holds, ten_thousand_in_one_call, what_is_outstanding_makes_it_ready,
                 an_artifact_frees_who_waits_for_it, a_tree_is_known_with_all_its_files_or_not_at_all,
-                a_job_waits_for_all_its_artifacts;
+                a_job_waits_for_all_its_artifacts, many_artifacts_in_one_call_free_who_waits_for_them;
             life: from_submit_to_end, outputs_are_part_of_the_outcome, a_failure_is_retried_after_its_delay, a_stale_lease_is_refused,
                 the_same_report_again_is_already, a_late_outcome_after_lost_is_stale, one_bad_item_fails_no_other,
                 nul_and_ten_megabytes_end_a_job_all_the_same, a_claim_can_be_given_back, what_runs_is_reserved;

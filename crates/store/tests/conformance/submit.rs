@@ -157,6 +157,41 @@ pub(crate) async fn an_artifact_frees_who_waits_for_it(world: &World) {
     assert_eq!(world.status(world.submit(wants).await).await, Status::Waiting);
 }
 
+pub(crate) async fn many_artifacts_in_one_call_free_who_waits_for_them(world: &World) {
+    let hash = |number: u16| {
+        let mut bytes = [3; 32];
+        bytes[..2].copy_from_slice(&number.to_be_bytes());
+        ArtifactHash(bytes)
+    };
+    let wants = JobSpec {
+        binary: Some(BinaryUrl::Artifact(hash(1))),
+        input_path: Some(InputPath::Stored(hash(449))),
+        ..spec()
+    };
+    let jobs = world.submit_many(2, &wants).await;
+    let other = JobSpec { input_path: Some(InputPath::Stored(hash(999))), ..wants };
+    let other = world.submit(other).await;
+    world.store.add_artifact(hash(7), 7, &ann()).await.unwrap();
+    let mut artifacts: Vec<_> = (0..450).map(|number| (hash(number), u64::from(number))).collect();
+    artifacts.push((hash(3), 3));
+    world.store.add_artifacts(artifacts.clone(), &ann()).await.unwrap();
+    world.store.add_artifacts(artifacts.clone(), &ann()).await.unwrap();
+    world.store.add_artifacts(Vec::new(), &ann()).await.unwrap();
+
+    let hashes = artifacts.iter().map(|(hash, _)| *hash).collect();
+    let sizes = world.store.artifact_sizes(hashes).await.unwrap();
+    assert!(sizes.iter().zip(&artifacts).all(|(found, (_, size))| *found == Some(*size)), "{sizes:?}");
+    for job_id in jobs {
+        assert_eq!(world.status(job_id).await, Status::Waiting);
+    }
+    assert_eq!(world.status(other).await, Status::Ready);
+    let audit = world.store.audit(None, 1_000).await.unwrap();
+    let mut added: Vec<_> = audit.iter().filter(|row| row.action == "artifact.add").collect();
+    added.sort_by(|one, other| one.target.cmp(&other.target));
+    assert_eq!(added.len(), 450, "each is noted once");
+    assert_eq!((&*added[3].target, &*added[3].detail), (&*hash(3).to_string(), "3 bytes"));
+}
+
 pub(crate) async fn a_job_waits_for_all_its_artifacts(world: &World) {
     let [program, input] = [[5; 32], [6; 32]].map(ArtifactHash);
     let wants = JobSpec {
