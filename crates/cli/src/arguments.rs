@@ -261,7 +261,7 @@ pub(crate) enum ArtifactCommand {
         #[command(flatten)]
         output: OutputFlags,
     },
-    /// Fetch a file or a folder
+    /// Fetch a file or a folder; one that broke off goes on where it was
     Pull {
         /// Its name: sha256:<hex>, or the hex digits alone; or a job's id: what the job left in JOBYARD_OUTPUT
         #[arg(value_name = "HASH|JOB", value_parser = pulled)]

@@ -1,6 +1,4 @@
-//! Artifacts: immutable files by their hash.
-//!
-//! Invariant: **what is pulled is kept only when its hash is the one asked for.**
+//! Artifacts: immutable files by their hash, and how one is pushed.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +13,7 @@ use reqwest::header::CONTENT_LENGTH;
 use reqwest::{Body, Method, Response, StatusCode};
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Take};
+use tokio::io::{AsyncReadExt, Take};
 use tokio_util::io::ReaderStream;
 
 use crate::outage::Outage;
@@ -24,7 +22,6 @@ use crate::trees::{FolderStep, FolderWatch};
 use crate::{Client, Error};
 
 const PUSHING: &str = "pushing an artifact";
-const PULLING: &str = "pulling an artifact";
 
 /// Executables and other files by their hash; from [`Client::artifacts`].
 #[derive(Debug, Clone)]
@@ -103,57 +100,6 @@ impl Artifacts {
             Err(Error::Problem(problem)) if problem.status == StatusCode::NOT_FOUND.as_u16() => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Fetches an artifact into a file. The file is there only when all bytes came and their hash is right; what it
-    /// held before stays until then.
-    ///
-    /// ```no_run
-    /// # async fn example(client: jobyard_client::Client, hash: jobyard_client::ArtifactHash) -> Result<(), jobyard_client::Error> {
-    /// client.artifacts().pull_to_file(hash, "count.py".as_ref()).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::WrongHash`]; [`Error::File`] when the file can't be written; [`Error::Problem`] when there is no such
-    /// artifact; [`Error::Unreachable`], also when it broke off.
-    pub async fn pull_to_file(&self, hash: ArtifactHash, path: &Path) -> Result<u64, Error> {
-        let part = part_path(path);
-        let unwritable = |source| Error::File { doing: "write", path: path.to_owned(), source };
-        let file = File::create_new(&part).await.map_err(unwritable)?;
-        let pulled = async {
-            let (size_bytes, file) = self.pull(hash, file, &unwritable, &self.counter(None)).await?;
-            file.sync_all().await.map_err(unwritable)?;
-            tokio::fs::rename(&part, path).await.map_err(unwritable)?;
-            Ok(size_bytes)
-        };
-        let pulled = pulled.await;
-        if pulled.is_err() {
-            // The error that brought us here says more than one about the leftover would.
-            let _ = tokio::fs::remove_file(&part).await;
-        }
-        pulled
-    }
-
-    /// Appends the artifact's bytes to a file. When this returns, they are written.
-    pub(crate) async fn pull(
-        &self,
-        hash: ArtifactHash,
-        mut file: File,
-        unwritable: &(dyn Fn(io::Error) -> Error + Sync),
-        moved: &Moved,
-    ) -> Result<(u64, File), Error> {
-        let mut response = self.client.open(&Call::get(PULLING, format!("/artifacts/{hash}"))).await?;
-        let mut hasher = Sha256::new();
-        while let Some(piece) = self.next_piece(PULLING, &mut response).await? {
-            hasher.update(&piece);
-            file.write_all(&piece).await.map_err(unwritable)?;
-            moved.add(piece.len() as u64);
-        }
-        file.flush().await.map_err(unwritable)?;
-        let got = ArtifactHash(hasher.finalize().into());
-        if got == hash { Ok((moved.bytes(), file)) } else { Err(Error::WrongHash { wanted: hash, got }) }
     }
 
     /// The next piece of a body, which may not be silent for long.
@@ -260,12 +206,4 @@ async fn hash_file(path: &Path) -> io::Result<(ArtifactHash, u64)> {
         hasher.update(&buffer[..read]);
         size_bytes += read as u64;
     }
-}
-
-/// Beside the wanted file, so that the rename at the end stays within one file system.
-pub(crate) fn part_path(path: &Path) -> std::path::PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{:016x}.part", rand::random::<u64>()));
-    path.with_file_name(name)
 }

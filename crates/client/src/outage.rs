@@ -38,7 +38,7 @@ impl Outage {
 }
 
 /// Whether the same call may work later without anybody mending it.
-fn may_pass(error: &Error) -> bool {
+pub(crate) fn may_pass(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } => true,
         Error::Problem(problem) => matches!(problem.status, 429 | 500 | 502 | 503 | 504),

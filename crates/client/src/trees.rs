@@ -1,23 +1,20 @@
-//! Folders in the artifact store.
+//! Folders on their way to the artifact store.
 //!
-//! Invariants: **a pulled folder is there whole or not at all, and nothing outside of it is written**; what the server
-//! has already is not sent again, so that a push that broke off goes on where it was.
+//! Invariant: **what the server has already is not sent again**, so that a push that broke off goes on where it was.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Seek};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use jobyard_api::json::{ArtifactNames, MissingArtifacts};
 use jobyard_model::ArtifactHash;
-use jobyard_tree::{Folder, FoundFile, MAX_MANIFEST_BYTES, Mode, NewFolder, Tree, TreeFile};
+use jobyard_tree::{Folder, FoundFile, Tree, TreeFile};
 use reqwest::{Method, StatusCode};
-use sha2::{Digest, Sha256};
 use tokio::fs::File;
 
-use crate::artifacts::part_path;
 use crate::outage::Outage;
 use crate::retry::Repeat;
 use crate::small_files::{SMALL_BYTES, WantedFile, in_batches};
@@ -25,11 +22,8 @@ use crate::transport::Call;
 use crate::{Artifacts, Error};
 
 pub(crate) const PUSHING: &str = "pushing a folder";
-const PULLING: &str = "pulling a folder";
 /// Files hashed at a time.
 const HASHED_AT_ONCE: usize = 4;
-/// Files pulled at a time.
-const PULLED_AT_ONCE: usize = 8;
 /// Large files sent at a time, of those that one question was about.
 const SENT_AT_ONCE: usize = 4;
 /// Names in one question for what is missing.
@@ -66,6 +60,11 @@ pub enum FolderStep {
         /// How many.
         bytes: u64,
     },
+    /// So many bytes were there already, from a pull that broke off.
+    Kept {
+        /// How many.
+        bytes: u64,
+    },
     /// A try broke off: so many of those have to go again.
     Again {
         /// How many.
@@ -89,15 +88,6 @@ pub struct PushedFolder {
     pub sent_files: u64,
     /// How many bytes had to be sent.
     pub sent_bytes: u64,
-}
-
-/// What a pull of a folder did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PulledFolder {
-    /// How many files it has.
-    pub files: u64,
-    /// How many bytes they have together.
-    pub size_bytes: u64,
 }
 
 impl Artifacts {
@@ -172,37 +162,6 @@ impl Artifacts {
             Err(Error::Problem(problem)) if problem.status == StatusCode::NOT_FOUND.as_u16() => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Fetches a tree into a folder that isn't there yet, or is empty.
-    ///
-    /// ```no_run
-    /// # async fn example(client: jobyard_client::Client, hash: jobyard_client::ArtifactHash) -> Result<(), jobyard_client::Error> {
-    /// client.artifacts().pull_folder(hash, "texts".as_ref(), std::sync::Arc::new(|_| ())).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::File`] when there is something, or it can't be written; [`Error::WrongHash`]; [`Error::Problem`] when
-    /// there is no such tree; [`Error::Unreachable`].
-    pub async fn pull_folder(
-        &self,
-        hash: ArtifactHash,
-        to: &Path,
-        watch: FolderWatch,
-    ) -> Result<PulledFolder, Error> {
-        let to = free_place(to).await?;
-        let tree = self.fetch_tree(hash).await?;
-        let pulled = PulledFolder { files: tree.files.len() as u64, size_bytes: tree.size_bytes() };
-        watch(FolderStep::Listed { files: pulled.files, bytes: pulled.size_bytes });
-        let draft = part_path(&to);
-        let filled = self.fill(tree, (&draft, &to), &watch).await;
-        if filled.is_err() {
-            // The error that brought us here says more than one about the leftover would.
-            let _ = tokio::fs::remove_dir_all(&draft).await;
-        }
-        filled.map(|()| pulled)
     }
 
     async fn push_missing(
@@ -305,75 +264,6 @@ impl Artifacts {
         let call = Call::new(PUSHING, Method::PUT, format!("/trees/{hash}"), Repeat::Safe).body(manifest);
         self.client().confirm(&call).await.map(|_| ())
     }
-
-    async fn fetch_tree(&self, hash: ArtifactHash) -> Result<Tree, Error> {
-        let mut response = self.client().open(&Call::get(PULLING, format!("/trees/{hash}"))).await?;
-        let mut manifest = BytesMut::new();
-        while let Some(piece) = self.next_piece(PULLING, &mut response).await? {
-            if manifest.len() + piece.len() > MAX_MANIFEST_BYTES {
-                return Err(self.client().answer(PULLING, "the manifest is too large".to_owned()));
-            }
-            manifest.extend_from_slice(&piece);
-        }
-        blocking(move || {
-            let got = ArtifactHash(Sha256::digest(&manifest).into());
-            if got != hash {
-                return Err(Error::WrongHash { wanted: hash, got });
-            }
-            Ok(Tree::decode(&manifest)?)
-        })
-        .await
-    }
-
-    /// Fills the draft, then gives it its name.
-    async fn fill(&self, tree: Tree, (draft, to): (&Path, &Path), watch: &FolderWatch) -> Result<(), Error> {
-        let unwritable = |path: &Path| {
-            let path = path.to_owned();
-            move |source| Error::File { doing: "write", path, source }
-        };
-        let making = draft.to_owned();
-        let (new, tree) = blocking(move || {
-            let mut new = NewFolder::create(&making).map_err(unwritable(&making))?;
-            for path in tree.files.keys() {
-                new.make_way(path).map_err(unwritable(&making.join(path)))?;
-            }
-            Ok((Arc::new(new), tree))
-        })
-        .await?;
-        let pulling = tree.files.into_iter().map(|(path, file)| self.pull_one(&new, path, file, watch));
-        stream::iter(pulling).buffer_unordered(PULLED_AT_ONCE).try_for_each(async |()| Ok(())).await?;
-        let name = to.to_owned();
-        blocking(move || new.keep_as(&name).map_err(unwritable(&name))).await
-    }
-
-    async fn pull_one(
-        &self,
-        new: &Arc<NewFolder>,
-        path: String,
-        file: TreeFile,
-        watch: &FolderWatch,
-    ) -> Result<(), Error> {
-        let unwritable = |source| Error::File { doing: "write", path: PathBuf::from(&path), source };
-        let permissions = match file.mode {
-            Mode::Plain => 0o644,
-            Mode::Executable => 0o755,
-        };
-        let mut made = new.create_file(&path, permissions).map_err(unwritable)?;
-        let policy = self.client().inner().retry_policy;
-        let mut outage = Outage::default();
-        loop {
-            let moved = self.counter(Some(watch));
-            let into = File::from_std(made.try_clone().map_err(unwritable)?);
-            match self.pull(file.sha256, into, &unwritable, &moved).await {
-                Ok(_) => return Ok(()),
-                Err(error) => {
-                    watch(FolderStep::Again { bytes: moved.bytes() });
-                    outage.bear(&policy, error).await?;
-                    made.set_len(0).and_then(|()| made.rewind()).map_err(unwritable)?;
-                }
-            }
-        }
-    }
 }
 
 async fn hash_all(folder: &Arc<Folder>, found: Vec<FoundFile>, watch: &FolderWatch) -> Result<Tree, Error> {
@@ -391,28 +281,6 @@ async fn hash_all(folder: &Arc<Folder>, found: Vec<FoundFile>, watch: &FolderWat
         tree.files.insert(path, file);
     }
     Ok(tree)
-}
-
-/// The place as a path with a name, where there is nothing but perhaps an empty folder.
-async fn free_place(to: &Path) -> Result<PathBuf, Error> {
-    let place = to.to_owned();
-    blocking(move || {
-        let unwritable = |source| Error::File { doing: "write", path: place.clone(), source };
-        let named = match place.file_name() {
-            Some(_) => place.clone(),
-            None => std::fs::canonicalize(&place).map_err(unwritable)?,
-        };
-        let first = std::fs::read_dir(&named).and_then(|mut entries| entries.next().transpose());
-        match first {
-            Ok(None) => Ok(named),
-            Ok(Some(_)) => {
-                Err(unwritable(io::Error::new(ErrorKind::AlreadyExists, "there is something in it")))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(named),
-            Err(error) => Err(unwritable(error)),
-        }
-    })
-    .await
 }
 
 pub(crate) async fn blocking<T: Send + 'static>(

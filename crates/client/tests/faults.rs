@@ -293,6 +293,75 @@ async fn what_is_pulled_is_kept_only_when_it_is_what_was_asked_for() {
     assert_eq!(std::fs::read_dir(directory.path()).expect("there").count(), 1, "no leftovers");
 }
 
+/// What a server says, and which ranges it is asked for.
+type Story = (Vec<(&'static str, Reply)>, &'static [Option<&'static str>]);
+
+#[tokio::test]
+async fn a_pull_that_broke_off_goes_on_where_it_was() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("program");
+    let line = "GET /api/v1/artifacts";
+    let part = |headers, body: &str| (line, Reply::Whole(206, headers, body.to_owned()));
+    let torn = |pieces| (line, Reply::Torn("", pieces));
+    let stories: [Story; 5] = [
+        (vec![torn(vec!["wan"]), part("content-range: bytes 3-5/6\r\n", "ted")], &[None, Some("bytes=3-")]),
+        // It knows no ranges.
+        (vec![torn(vec!["wan"]), (line, whole(200, "wanted".to_owned()))], &[None, Some("bytes=3-")]),
+        // What came was no part of it.
+        (
+            vec![
+                torn(vec!["bad"]),
+                part("content-range: bytes 3-5/6\r\n", "ted"),
+                (line, whole(200, "wanted".to_owned())),
+            ],
+            &[None, Some("bytes=3-"), None],
+        ),
+        // All of it came, and was not known to.
+        (
+            vec![torn(vec!["want", "ed"]), (line, whole(416, problem(416, "range_not_satisfiable")))],
+            &[None, Some("bytes=6-")],
+        ),
+        // More than all of it.
+        (
+            vec![
+                torn(vec!["wanted", "!"]),
+                (line, whole(416, problem(416, "range_not_satisfiable"))),
+                (line, whole(200, "wanted".to_owned())),
+            ],
+            &[None, Some("bytes=7-"), None],
+        ),
+    ];
+    for (rules, ranges) in stories {
+        let peer = Peer::start(rules).await;
+        let artifacts = peer.client().artifacts();
+        let broken = artifacts.pull_to_file(hash_of(b"wanted"), &path).await.expect_err("broke off");
+        assert!(broken.is_unreachable(), "{broken}");
+        assert!(!path.exists(), "half of it has no name");
+        assert_eq!(artifacts.pull_to_file(hash_of(b"wanted"), &path).await.expect("it"), 6);
+        assert_eq!(std::fs::read_to_string(&path).expect("there"), "wanted");
+        let seen = peer.seen(line);
+        let asked: Vec<_> =
+            seen.iter().map(|seen| seen.head.lines().find_map(|line| line.strip_prefix("range: "))).collect();
+        assert_eq!((asked.as_slice(), peer.left()), (ranges, 0));
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(std::fs::read_dir(directory.path()).expect("there").count(), 0, "no leftovers");
+    }
+}
+
+#[tokio::test]
+async fn a_part_from_elsewhere_is_not_taken() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("program");
+    let line = "GET /api/v1/artifacts";
+    let shifted = Reply::Whole(206, "content-range: bytes 2-4/6\r\n", "ted".to_owned());
+    let peer = Peer::start(vec![(line, Reply::Torn("", vec!["wan"])), (line, shifted)]).await;
+    let artifacts = peer.client().artifacts();
+    artifacts.pull_to_file(hash_of(b"wanted"), &path).await.expect_err("broke off");
+    let refused = artifacts.pull_to_file(hash_of(b"wanted"), &path).await.expect_err("another part");
+    assert!(matches!(refused, Error::Answer { .. }), "{refused}");
+    assert!(!path.exists());
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_after_a_while() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0")

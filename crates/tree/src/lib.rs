@@ -14,4 +14,4 @@ mod write;
 pub use manifest::{MAX_FILES, MAX_MANIFEST_BYTES, ManifestError, Mode, Tree, TreeFile};
 pub use path::{MAX_PATH_BYTES, PathFault, check_path};
 pub use read::{Folder, FolderError, FoundFile, Hashed, hash_reader};
-pub use write::NewFolder;
+pub use write::{NewFolder, draft_file};

@@ -4,11 +4,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use jobyard_tree::{Folder, FolderError, FoundFile, Mode, NewFolder, Tree, TreeFile};
+use jobyard_tree::{Folder, FolderError, FoundFile, Mode, NewFolder, Tree, TreeFile, draft_file};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -162,6 +163,61 @@ fn a_new_folder_is_written_inside_only_and_takes_its_name_at_the_end() {
     fs::create_dir(&name).unwrap();
     new.keep_as(&name).unwrap();
     assert!(name.join("x").exists() && !again.exists());
+}
+
+#[test]
+fn a_draft_is_taken_up_by_one_at_a_time_and_by_nobody_once_it_has_its_name() {
+    let here = folder();
+    let (place, name) = (here.path().join("draft"), here.path().join("name"));
+    let new = NewFolder::draft(&place).unwrap();
+    new.create_file("x", 0o644).unwrap().write_all(b"half").unwrap();
+    assert_eq!(NewFolder::draft(&place).unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(new);
+    let mut left = String::new();
+    let again = NewFolder::draft(&place).unwrap();
+    again.open_file("x").unwrap().read_to_string(&mut left).unwrap();
+    assert_eq!(left, "half");
+    again.keep_as(&name).unwrap();
+    NewFolder::draft(&place).unwrap().create_file("y", 0o644).unwrap();
+    assert!(name.join("x").exists() && !name.join("y").exists());
+
+    let file = here.path().join("file");
+    let held = draft_file(&file).unwrap();
+    assert_eq!(draft_file(&file).unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(held);
+    draft_file(&file).unwrap();
+}
+
+#[test]
+fn nothing_is_written_through_links_that_lie_in_a_draft_s_place() {
+    let (here, outside) = (folder(), folder());
+    put(outside.path(), "secret", b"secret");
+    let place = here.path().join("draft");
+    symlink(outside.path(), &place).unwrap();
+    NewFolder::draft(&place).unwrap_err();
+    let file = here.path().join("file");
+    symlink(outside.path().join("secret"), &file).unwrap();
+    draft_file(&file).unwrap_err();
+    let pipe = here.path().join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    draft_file(&pipe).unwrap_err();
+
+    let place = here.path().join("other");
+    let draft = NewFolder::draft(&place).unwrap();
+    symlink(outside.path().join("secret"), place.join("link")).unwrap();
+    symlink(outside.path(), place.join("folder")).unwrap();
+    for path in ["link", "folder/secret", "../file", "nothing"] {
+        draft.open_file(path).unwrap_err();
+    }
+    assert_eq!(fs::read(outside.path().join("secret")).unwrap(), b"secret");
+    fs::remove_dir_all(&place).unwrap();
+    assert!(NewFolder::draft(&place).is_ok(), "one that is gone is made anew");
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&place, Some(12_345), None).unwrap();
+        drop(draft);
+        assert_eq!(NewFolder::draft(&place).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    }
 }
 
 #[test]

@@ -79,7 +79,7 @@ async fn output_of(client: &Client, job_id: JobId) -> Result<ArtifactHash, Comma
 async fn pull(client: &Client, hash: ArtifactHash, path: &Path, format: Format) -> Result<(), CommandError> {
     let artifacts = client.artifacts();
     if !artifacts.has_tree(hash).await? {
-        let size_bytes = artifacts.pull_to_file(hash, path).await?;
+        let size_bytes = artifacts.pull_to_file(hash, path).await.inspect_err(say_how_to_go_on)?;
         output::remark(&format!("wrote {} ({size_bytes} bytes)", path.display()));
         let artifact = Artifact { sha256: hash.to_string(), size_bytes };
         return if format == Format::Table { Ok(()) } else { output::show(&ArtifactName(artifact), format) };
@@ -87,7 +87,7 @@ async fn pull(client: &Client, hash: ArtifactHash, path: &Path, format: Format) 
     let progress = FolderProgress::begin();
     let pulled = artifacts.pull_folder(hash, path, progress.watch()).await;
     progress.end();
-    let pulled = pulled?;
+    let pulled = pulled.inspect_err(say_how_to_go_on)?;
     output::remark(&format!(
         "wrote {}: {} files ({} bytes)",
         path.display(),
@@ -97,4 +97,10 @@ async fn pull(client: &Client, hash: ArtifactHash, path: &Path, format: Format) 
     let files = u32::try_from(pulled.files).unwrap_or(u32::MAX);
     let tree = Tree { sha256: hash.to_string(), files, size_bytes: pulled.size_bytes };
     if format == Format::Table { Ok(()) } else { output::show(&TreeName(tree), format) }
+}
+
+fn say_how_to_go_on(error: &jobyard_client::Error) {
+    if error.is_unreachable() {
+        output::remark("what came is kept beside it: the same command goes on from there");
+    }
 }

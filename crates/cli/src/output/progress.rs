@@ -40,7 +40,7 @@ impl FolderProgress {
                 }
                 bar.inc_length(bytes);
             }
-            FolderStep::Moved { bytes } => {
+            FolderStep::Kept { bytes } | FolderStep::Moved { bytes } => {
                 if !is_moving.swap(true, Ordering::Relaxed) {
                     bar.set_message("fetching");
                 }

@@ -132,6 +132,88 @@ async fn a_push_goes_on_where_a_killed_server_left_it() {
     assert_eq!(contents(&back), contents(&here));
 }
 
+/// What lies beside the folders that a test made.
+fn drafts(home: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(home).expect("there").map(|entry| entry.expect("an entry").path());
+    names.filter(|path| path.extension().is_some_and(|end| end == "part")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_that_was_killed_goes_on_where_it_was() {
+    let mut yard = Yard::start().await;
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (here, back) = (home.path().join("here"), home.path().join("back"));
+    for number in 0..40_u8 {
+        put(&here, &format!("{}/{number}", number % 3), &vec![number; 500_000]);
+    }
+    put(&here, "empty", b"");
+    let pushed = yard.client().artifacts().push_folder(&here, nobody()).await.expect("pushed");
+    let (sent, mut moves) = mpsc::unbounded_channel();
+    let watch: FolderWatch = Arc::new(move |step| {
+        if matches!(step, FolderStep::Moved { .. }) {
+            let _ = sent.send(step);
+        }
+    });
+    let (artifacts, place) = (yard.client().artifacts(), back.clone());
+    let pull = tokio::spawn(async move { artifacts.pull_folder(pushed.hash, &place, watch).await });
+    let mut moved = 0;
+    while moved < 5_000_000 {
+        let Some(FolderStep::Moved { bytes }) = moves.recv().await else { panic!("{moved} bytes moved") };
+        moved += bytes;
+    }
+    pull.abort();
+    yard.kill_server().await;
+    // Whatever it came to in that moment.
+    let _ = pull.await;
+    assert!(!back.exists(), "half of it has no name");
+    let draft = drafts(home.path());
+    assert_eq!(draft.len(), 1);
+    // What it was just doing may hold the draft for a moment more.
+    while jobyard_tree::NewFolder::draft(&draft[0]).is_err() {
+        tokio::task::yield_now().await;
+    }
+    // A whole file whose bytes are wrong by now, and one that is longer than it should be.
+    let whole = contents(&draft[0]).into_iter().find(|(_, bytes, _)| bytes.len() == 500_000);
+    fs::write(draft[0].join(whole.expect("a whole file").0), vec![255; 500_000]).expect("spoilt");
+    fs::write(draft[0].join("empty"), b"not at all").expect("spoilt");
+
+    yard.serve().await;
+    let (told, watch) = steps();
+    let artifacts = yard.client().artifacts();
+    let pulled = artifacts.pull_folder(pushed.hash, &back, watch).await.expect("pulled");
+    assert_eq!(contents(&back), contents(&here));
+    let (mut kept, mut fetched) = (0, 0);
+    for step in told.lock().expect("no panic").iter() {
+        match step {
+            FolderStep::Kept { bytes } => kept += bytes,
+            FolderStep::Moved { bytes } => fetched += bytes,
+            FolderStep::Again { bytes } => kept -= bytes,
+            _ => {}
+        }
+    }
+    assert!(kept >= 3_000_000, "{kept} bytes were kept");
+    assert_eq!(kept + fetched, pulled.size_bytes);
+    assert_eq!(drafts(home.path()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_strange_in_a_draft_gets_no_name() {
+    let yard = Yard::start().await;
+    let artifacts = yard.client().artifacts();
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (here, back) = (home.path().join("here"), home.path().join("back"));
+    put(&here, "a", b"good");
+    let pushed = artifacts.push_folder(&here, nobody()).await.expect("pushed");
+    let draft = home.path().join(format!(".back.{:.16}.part", pushed.hash.to_string()));
+    put(&draft, "b", b"strange");
+    let refused = artifacts.pull_folder(pushed.hash, &back, nobody()).await.expect_err("strange");
+    assert!(format!("{refused:?}").contains("remove it and pull again"), "{refused:?}");
+    assert!(!back.exists());
+    fs::remove_dir_all(&draft).expect("removed");
+    artifacts.pull_folder(pushed.hash, &back, nobody()).await.expect("pulled");
+    assert_eq!(contents(&back), contents(&here));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn small_files_go_up_many_in_a_call() {
     let yard = Yard::start().await;
