@@ -31,6 +31,7 @@ mod secrets;
 mod serve;
 mod server;
 pub mod settings;
+mod stalled;
 mod sweep;
 mod trees;
 

@@ -1,7 +1,7 @@
 //! Serving HTTP on a socket.
 //!
-//! Owns the connections. Invariant: **no connection is open for ever without sending a request, and there are never
-//! more than the settings allow**; those above are answered that, not left waiting.
+//! Owns the connections. Invariant: **no connection is open for ever without sending a request or without reading its
+//! answer, and there are never more than the settings allow**; those above are answered that, not left waiting.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -29,6 +29,7 @@ use tower::ServiceExt;
 use crate::error::ApiError;
 use crate::front::{Front, only_alive};
 use crate::settings::ConnectionSettings;
+use crate::stalled::UnlessStalled;
 
 /// How long calls in hand get to finish after the shutdown began.
 const FINISH_WITHIN: Duration = Duration::from_secs(10);
@@ -90,7 +91,7 @@ struct Places {
     refusal: Front,
     free: Arc<Semaphore>,
     free_to_refuse: Arc<Semaphore>,
-    head_within: Duration,
+    settings: ConnectionSettings,
     shutdown: CancellationToken,
     /// Connections were refused, and that was said.
     full: bool,
@@ -103,7 +104,7 @@ impl Places {
             refusal: only_alive(|| ApiError::Busy { calls: "connections" }).into(),
             free: Arc::new(Semaphore::new(settings.at_once)),
             free_to_refuse: Arc::new(Semaphore::new(REFUSED_AT_ONCE)),
-            head_within: settings.head_within,
+            settings,
             shutdown,
             full: false,
         }
@@ -129,8 +130,19 @@ impl Places {
         place: OwnedSemaphorePermit,
     ) -> Connection {
         let mut protocol = http1::Builder::new();
-        protocol.timer(TokioTimer::new()).header_read_timeout(self.head_within).keep_alive(keep_alive);
-        Connection { protocol, peer, front: front.clone(), shutdown: self.shutdown.clone(), _place: place }
+        protocol
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.settings.head_within)
+            .keep_alive(keep_alive);
+        let (front, shutdown) = (front.clone(), self.shutdown.clone());
+        Connection {
+            protocol,
+            peer,
+            front,
+            shutdown,
+            stall_within: self.settings.stall_within,
+            _place: place,
+        }
     }
 }
 
@@ -140,6 +152,7 @@ struct Connection {
     peer: SocketAddr,
     front: Front,
     shutdown: CancellationToken,
+    stall_within: Duration,
     _place: OwnedSemaphorePermit,
 }
 
@@ -151,9 +164,10 @@ impl Connection {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "could not set TCP_NODELAY");
         }
-        let Self { protocol, peer, front, shutdown, _place } = self;
+        let Self { protocol, peer, front, shutdown, stall_within, _place } = self;
         let service = service_fn(move |request| answer(&front, request, peer));
-        let mut served = protocol.serve_connection(TokioIo::new(stream), service);
+        let mut served =
+            protocol.serve_connection(TokioIo::new(UnlessStalled::new(stream, stall_within)), service);
         let ended = tokio::select! {
             ended = poll_fn(|context| served.poll_without_shutdown(context)) => ended,
             () = shutdown.cancelled() => {
@@ -162,7 +176,7 @@ impl Connection {
             }
         };
         let parts = served.into_parts();
-        let mut stream = parts.io.into_inner();
+        let mut stream = parts.io.into_inner().into_inner();
         match ended {
             Err(error) if error.is_timeout() && !parts.read_buf.is_empty() => refuse_head(&mut stream).await,
             Err(error) => tracing::debug!(%error, "a connection broke"),

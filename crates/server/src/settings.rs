@@ -32,11 +32,13 @@ pub struct ConnectionSettings {
     pub at_once: usize,
     /// How long a request's head may take to arrive, and how long a connection may be idle.
     pub head_within: Duration,
+    /// How long a client may take nothing of its answer; then its connection is closed.
+    pub stall_within: Duration,
 }
 
 impl Default for ConnectionSettings {
     fn default() -> Self {
-        Self { at_once: 10_000, head_within: Duration::from_secs(10) }
+        Self { at_once: 10_000, head_within: Duration::from_secs(10), stall_within: Duration::from_secs(60) }
     }
 }
 

@@ -17,7 +17,7 @@ use jobyard_api::doors::{DoorError, ReportDoor};
 use jobyard_api::grpc::convert;
 use jobyard_api::proto;
 use jobyard_model::{ArtifactHash, LeaseId};
-use jobyard_tree::{Folder, FolderError, ManifestError, Tree, TreeFile};
+use jobyard_tree::{Folder, FolderError, FoundFile, ManifestError, Tree, TreeFile};
 use thiserror::Error;
 use tokio::io::AsyncReadExt;
 use tokio::time::sleep;
@@ -53,6 +53,8 @@ pub(crate) struct Output {
     pub(crate) folder: PathBuf,
     /// Whose files are taken; `None`: whosever.
     pub(crate) owner: Option<u32>,
+    /// More bytes together are refused.
+    pub(crate) most_bytes: u64,
     /// They go where the job says in S3.
     pub(crate) in_s3: bool,
 }
@@ -76,6 +78,7 @@ pub(crate) async fn upload(
     let (folder, found) = blocking(move || {
         let folder = Folder::open(&opening.folder)?.owned_by(opening.owner);
         let found = folder.files()?;
+        check_size(&found, opening.most_bytes)?;
         Ok((Arc::new(folder), found))
     })
     .await?;
@@ -108,6 +111,17 @@ pub(crate) async fn upload(
             Err(error) => return Err(error),
         }
     }
+}
+
+fn check_size(found: &[FoundFile], most_bytes: u64) -> Result<(), UploadError> {
+    let bytes = found.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size));
+    if bytes <= most_bytes {
+        return Ok(());
+    }
+    let why = format!(
+        "they have {bytes} bytes, and of an attempt at most {most_bytes} are kept (`worker.output_limit_bytes`)"
+    );
+    Err(UploadError::Refused(why))
 }
 
 struct Sending {

@@ -38,6 +38,8 @@ pub struct WorkerSettings {
     pub labels: BTreeMap<String, String>,
     /// Bytes of output kept of one attempt.
     pub log_limit_bytes: u64,
+    /// Bytes of outputs kept of one attempt; one that leaves more fails.
+    pub output_limit_bytes: u64,
     /// What the cache of executables may hold; those in use are kept whatever they add up to.
     pub cache_limit_bytes: u64,
     /// Launches are refused while the data disk has less than this.
@@ -96,6 +98,7 @@ impl WorkerSettings {
             first_user_id: None,
             labels: BTreeMap::new(),
             log_limit_bytes: 256 << 20,
+            output_limit_bytes: 64 << 30,
             cache_limit_bytes: 10 << 30,
             disk_floor_bytes: 64 << 20,
             times: WorkerTimes::default(),

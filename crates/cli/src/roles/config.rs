@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -126,6 +126,8 @@ pub(crate) struct ServerConfig {
     pub(crate) keep_logs_days: Option<u32>,
     /// Connections open at once.
     pub(crate) max_connections: Option<NonZeroUsize>,
+    /// How long a client may take nothing of its answer.
+    pub(crate) stall_seconds: Option<NonZeroU32>,
     /// What jobs' secrets are kept with.
     pub(crate) secret_key_file: Option<PathBuf>,
 }
@@ -162,6 +164,8 @@ pub(crate) struct WorkerConfig {
     pub(crate) sidecar: Option<PathBuf>,
     /// Bytes of log kept of one attempt.
     pub(crate) log_limit_bytes: Option<u64>,
+    /// Bytes of outputs kept of one attempt.
+    pub(crate) output_limit_bytes: Option<u64>,
     /// What the cache of executables and inputs may hold.
     pub(crate) cache_limit_bytes: Option<u64>,
     /// What an attempt's outputs may take to go up.

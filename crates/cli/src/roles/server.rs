@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jobyard_api::grpc::{bind_door, serve_report_door};
 use jobyard_api::submit::FileUrls;
@@ -93,7 +94,11 @@ pub(super) fn connections(config: &Config) -> ConnectionSettings {
             "fewer connections are taken than set: the process may have {files} files open"
         );
     }
-    ConnectionSettings { at_once, ..usual }
+    let stall_within = config
+        .server
+        .stall_seconds
+        .map_or(usual.stall_within, |seconds| Duration::from_secs(u64::from(seconds.get())));
+    ConnectionSettings { at_once, stall_within, ..usual }
 }
 
 /// What the file says of the HTTP side.

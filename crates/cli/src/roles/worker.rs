@@ -79,6 +79,7 @@ pub(crate) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<W
         labels,
         sidecar,
         log_limit_bytes,
+        output_limit_bytes,
         cache_limit_bytes,
         upload_seconds,
         ..
@@ -97,6 +98,7 @@ pub(crate) fn settings(config: &Config, data_dir: &Path, door: &str) -> Result<W
         max_attempts: max_attempts.unwrap_or(usual.max_attempts),
         labels,
         log_limit_bytes: log_limit_bytes.unwrap_or(usual.log_limit_bytes),
+        output_limit_bytes: output_limit_bytes.unwrap_or(usual.output_limit_bytes),
         cache_limit_bytes: cache_limit_bytes.unwrap_or(usual.cache_limit_bytes),
         times: WorkerTimes {
             upload_ms: upload_seconds.map_or(usual.times.upload_ms, |seconds| seconds.saturating_mul(1_000)),

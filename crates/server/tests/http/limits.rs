@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jobyard_server::settings::{DoorLimit, DoorSettings};
-use jobyard_server::{ConnectionSettings, ServerSettings};
+use jobyard_server::{ArtifactStore, ConnectionSettings, ServerSettings};
+use jobyard_store::{Actor, Store};
 use reqwest::{Method, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -125,6 +126,44 @@ async fn a_head_that_never_ends_is_refused_and_an_idle_connection_closed() {
     second.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /he").await.expect("sent");
     let answers = rest(&mut second).await;
     assert!(answers.starts_with("HTTP/1.1 200 OK") && answers.contains("HTTP/1.1 408"), "{answers}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_of_its_answer_is_let_go() {
+    let connections = ConnectionSettings {
+        at_once: 1,
+        stall_within: Duration::from_millis(200),
+        ..ConnectionSettings::default()
+    };
+    let server = TestServer::start_with_connections(connections).await;
+    // More than the sockets hold between them.
+    let bytes = bytes::Bytes::from(vec![7; 32 << 20]);
+    let hash = jobyard_model::ArtifactHash(
+        sha2::Digest::finalize(sha2::Digest::chain_update(sha2::Sha256::default(), &bytes)).into(),
+    );
+    let artifact = futures_util::StreamExt::boxed(futures_util::stream::iter([Ok(bytes.clone())]));
+    let size = server.artifacts().put(hash, artifact, u64::MAX).await.expect("stored");
+    server.store.add_artifact(hash, size, &Actor::role("test")).await.expect("noted");
+    let caller = server.submitter().await;
+    let path = format!("/api/v1/artifacts/{hash}");
+    let request = caller.call(Method::GET, &path).build().expect("a request");
+    let token = request.headers()["authorization"].to_str().expect("text").to_owned();
+    let ask = async || {
+        let mut stream = TcpStream::connect(server.address).await.expect("a connection");
+        let head =
+            format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: {token}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        let mut status = [0; 12];
+        in_time("a head", stream.read_exact(&mut status)).await.expect("an answer");
+        (String::from_utf8_lossy(&status[9..]).into_owned(), stream)
+    };
+    let (status, mut stalled) = ask().await;
+    assert_eq!(status, "200");
+    until("its place is free", async || ask().await.0 == "200").await;
+    let mut got = Vec::new();
+    let end = in_time("its end", stalled.read_to_end(&mut got)).await;
+    assert!(end.is_err() && got.len() < bytes.len(), "{end:?} after {} bytes", got.len());
     server.stop().await;
 }
 

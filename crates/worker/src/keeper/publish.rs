@@ -48,6 +48,7 @@ impl Keeper {
             lease_id: self.attempt.lease_id,
             folder: self.plan.scratch.as_ref()?.join("output"),
             owner: self.plan.user.map(|user| user.uid),
+            most_bytes: self.node.settings.output_limit_bytes,
             in_s3: self.wants.outputs_in_s3,
         };
         let looked_at = output.clone();

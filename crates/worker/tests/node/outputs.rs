@@ -85,6 +85,24 @@ async fn outputs_that_can_not_be_kept_fail_the_attempt_and_keep_its_exit_code() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn outputs_beyond_the_limit_fail_the_attempt_and_are_not_sent() {
+    let mut world = World::new();
+    // What the two files, the link and the program have together.
+    world.settings.output_limit_bytes = 18;
+    let running = world.start().await;
+    let fits = running.run(shell(TWO_FILES)).await;
+    assert_eq!(published(&world, fits).await.files.len(), 4);
+    let stored = world.desk.heard().stored;
+    let lease_id = running.run(shell(&format!("{TWO_FILES} && printf x > one-more"))).await;
+    let facts = world.desk.facts_of(lease_id).await;
+    assert_eq!((facts.exit, facts.outputs), (Exit::Code(0), Outputs::Refused));
+    let said = "they have 19 bytes, and of an attempt at most 18 are kept (`worker.output_limit_bytes`)";
+    assert!(facts.message.contains(said), "{}", facts.message);
+    assert_eq!(world.desk.heard().stored, stored);
+    world.close(running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn outputs_that_are_not_up_in_time_are_the_platforms_failure() {
     let mut world = World::new();
     world.settings.times.upload_ms = 50;
