@@ -16,6 +16,7 @@ use jobyard_model::{IoClass, JobKind};
 use serde_json::{Map, Value};
 
 use crate::error::CommandError;
+use crate::job_document::Document;
 
 /// A job file larger than this is a mistake; the server takes less.
 const LARGEST_FILE_BYTES: u64 = 8 << 20;
@@ -174,7 +175,7 @@ impl fmt::Debug for SecretVariable {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Draft {
     /// The job as a document.
-    pub(crate) document: Map<String, Value>,
+    pub(crate) document: Document,
     /// The program of this machine; its hash becomes the document's `binary_url`.
     pub(crate) upload: Option<PathBuf>,
     /// The folder or file of this machine whose hash becomes the document's `input_path`.
@@ -233,7 +234,7 @@ impl JobFlags {
             return Err(CommandError::Usage(message.to_owned()));
         }
         let input = self.input.as_ref().filter(|input| !is_url(input)).map(PathBuf::from);
-        Ok(Draft { document, upload, input })
+        Ok(Draft { document: Document::new(document), upload, input })
     }
 
     /// A relative path with a slash can't name anything on the node, whose working directory is private: it is a file
@@ -304,7 +305,8 @@ fn read_file(path: &Path) -> Result<Map<String, Value>, CommandError> {
     }
     let text = String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8 text"))?;
     // JSON is YAML too, and this reader refuses doubled fields, with their line. `no` is a word, not a truth value.
-    let options = serde_saphyr::options! { strict_booleans: true };
+    // An error shows no lines of the file, which may have secrets.
+    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
     match serde_saphyr::from_str_with_options(&text, options).map_err(|error| refuse(&error.to_string()))? {
         Value::Object(document) => Ok(document),
         _ => Err(refuse("expected fields such as `command: [echo, hello]`")),

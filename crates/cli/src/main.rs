@@ -10,6 +10,7 @@ mod data_dir;
 mod doctor;
 mod error;
 mod exit;
+mod job_document;
 mod job_flags;
 mod later;
 mod output;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use jobyard_client::json::Job;
 use jobyard_client::{Client, FollowOptions, JobId, LogStream, Status};
-use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,7 +19,7 @@ const SAY_WHY_AFTER: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(client: &Client, arguments: &RunArguments) -> Result<u8, CommandError> {
     let mut draft = arguments.job.draft()?;
-    draft.document.entry("max_retries").or_insert(Value::from(0));
+    draft.document.insert_missing("max_retries", 0);
     let mut interrupts = signal(SignalKind::interrupt())
         .map_err(|source| CommandError::Setup { doing: "catch Ctrl-C", source })?;
     let id = tokio::select! {

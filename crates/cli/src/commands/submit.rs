@@ -2,7 +2,6 @@
 
 use jobyard_client::Client;
 use jobyard_client::json::Job;
-use serde_json::Value;
 
 use super::artifact;
 use crate::arguments::SubmitArguments;
@@ -39,16 +38,16 @@ pub(super) async fn submit(client: &Client, draft: Draft) -> Result<Job, Command
         if pushed.sent {
             output::remark(&format!("uploaded {} ({} bytes)", program.display(), pushed.size_bytes));
         }
-        document.insert("binary_url".to_owned(), Value::from(format!("sha256:{}", pushed.hash)));
+        document.insert("binary_url", format!("sha256:{}", pushed.hash));
     }
     if let Some(input) = input {
         let hash = match input.is_dir() {
             true => artifact::push_folder(client, &input).await?.sha256,
             false => client.artifacts().push_file(&input).await?.hash.to_string(),
         };
-        document.insert("input_path".to_owned(), Value::from(format!("sha256:{hash}")));
+        document.insert("input_path", format!("sha256:{hash}"));
     }
-    let job = client.jobs().submit_document(Value::Object(document)).await?;
+    let job = client.jobs().submit_document(document.into_value()).await?;
     for warning in &job.warnings {
         output::complain(&format!("warning: {}\n", output::escape(warning)));
     }

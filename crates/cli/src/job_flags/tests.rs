@@ -15,7 +15,7 @@ fn draft(words: &[&str]) -> Result<Draft, CommandError> {
 }
 
 fn document(words: &[&str]) -> Value {
-    Value::Object(draft(words).expect("a draft").document)
+    draft(words).expect("a draft").document.into_value()
 }
 
 fn refusal(words: &[&str]) -> String {
@@ -120,10 +120,10 @@ fn a_program_by_a_relative_path_is_uploaded_and_the_rest_are_its_arguments() {
     for (program, name) in [("./count.sh", "count.sh"), ("bin/count", "count"), ("../count.py", "count.py")] {
         let draft = draft(&[program, "a", "-b"]).expect("a draft");
         assert_eq!(draft.upload, Some(PathBuf::from(program)));
-        assert_eq!(Value::Object(draft.document), json!({"name": name, "command": ["a", "-b"]}));
+        assert_eq!(draft.document.into_value(), json!({"name": name, "command": ["a", "-b"]}));
     }
     let alone = draft(&["--name", "mine", "./count.sh"]).expect("a draft");
-    assert_eq!(Value::Object(alone.document), json!({"name": "mine"}));
+    assert_eq!(alone.document.into_value(), json!({"name": "mine"}));
 }
 
 #[test]
@@ -181,11 +181,38 @@ fn files_that_are_no_jobs_are_refused_with_the_place() {
 }
 
 #[test]
+fn no_error_and_no_draft_shows_a_secret() {
+    for text in [
+        "command: [x]\nsecret_env:\n  TOKEN: hunter2\nname: a\nname: b\n",
+        "command: [x]\nsecret_env:\n  TOKEN: hunter2\n\tbroken: yes\n",
+        "command: [x]\nsecret_env: {TOKEN: 'hunter2\n",
+        "secret_env: hunter2: hunter2\n",
+        "{\"secret_env\": {\"TOKEN\": \"hunter2\"}, \"a\": 1, \"a\": 2}",
+        "{\"secret_env\": {\"TOKEN\": \"hunter2\"",
+        "{\"secret_env\": {\"TOKEN\": \"hunter2\" oops}}",
+        "hunter2",
+        "- hunter2\n",
+    ] {
+        let (_directory, path) = in_file("job", text);
+        let refusal = draft(&["-f", &path]).expect_err(text);
+        let said = format!("{refusal} {refusal:?}");
+        assert!(!said.contains("hunter2"), "{text}: {said}");
+    }
+    let (_directory, path) = in_file("job.yaml", "command: [x]\nsecret_env: {TOKEN: hunter2}\n");
+    let (_other, secret) = in_file("secret", "hunter2\n");
+    let draft = draft(&["-f", &path, "--secret-env-file", &format!("OTHER={secret}")]).expect("a draft");
+    let printed = format!("{draft:?}");
+    assert!(!printed.contains("hunter2") && printed.contains("OTHER"), "{printed}");
+    let sent = draft.document.into_value();
+    assert_eq!(sent["secret_env"], json!({"TOKEN": "hunter2", "OTHER": "hunter2"}));
+}
+
+#[test]
 fn an_input_of_this_machine_has_to_go_up() {
     for name in ["texts", "./texts/a.txt", "/data"] {
         let draft = draft(&["--input", name, "wc"]).expect("a draft");
         assert_eq!(draft.input, Some(PathBuf::from(name)));
-        assert!(!draft.document.contains_key("input_path"));
+        assert_eq!(draft.document.into_value().get("input_path"), None);
     }
     assert_eq!(draft(&["--input", "s3://b/k", "wc"]).expect("a draft").input, None);
 }

@@ -131,6 +131,25 @@ impl Desk {
         self.changed.send_replace(());
         Ok(result)
     }
+
+    /// All that comes up under a name, unless uploads hang or are refused.
+    async fn take(
+        &self,
+        sha256: &[u8],
+        data: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<(ArtifactHash, Bytes), DoorError> {
+        let (hangs, refused) = self.answer(|heard| (heard.stores_hang, heard.stores_refused.clone()))?;
+        if hangs {
+            return std::future::pending().await;
+        }
+        if !refused.is_empty() {
+            return Err(DoorError::Refused { address: "desk".to_owned(), why: refused });
+        }
+        let bytes: Bytes = data.map(Result::unwrap).collect::<Vec<_>>().await.concat().into();
+        let hash = convert::artifact_hash(sha256).unwrap();
+        assert_eq!(hash, ArtifactHash(Sha256::digest(&bytes).into()));
+        Ok((hash, bytes))
+    }
 }
 
 impl Heard {
@@ -278,25 +297,13 @@ impl ReportDoor for Desk {
     async fn store_artifact(
         &self,
         request: proto::StoreArtifactRequest,
-        mut data: BoxStream<'static, std::io::Result<Bytes>>,
+        data: BoxStream<'static, std::io::Result<Bytes>>,
     ) -> Result<(), DoorError> {
-        let (hangs, refused) = self.answer(|heard| (heard.stores_hang, heard.stores_refused.clone()))?;
-        if hangs {
-            return std::future::pending().await;
-        }
-        if !refused.is_empty() {
-            return Err(DoorError::Refused { address: "desk".to_owned(), why: refused });
-        }
-        let mut bytes = Vec::new();
-        while let Some(piece) = data.next().await {
-            bytes.extend_from_slice(&piece.unwrap());
-        }
-        let hash = convert::artifact_hash(&request.sha256).unwrap();
-        assert_eq!(hash, ArtifactHash(Sha256::digest(&bytes).into()));
+        let (hash, bytes) = self.take(&request.sha256, data).await?;
         self.answer(|heard| {
             heard.stored += 1;
             heard.order.push("stored");
-            heard.artifacts.insert(hash, bytes.into());
+            heard.artifacts.insert(hash, bytes);
             if request.tree {
                 heard.trees.push(hash);
             }
@@ -350,21 +357,12 @@ impl ReportDoor for Desk {
     async fn store_output(
         &self,
         request: proto::StoreOutputRequest,
-        mut data: BoxStream<'static, std::io::Result<Bytes>>,
+        data: BoxStream<'static, std::io::Result<Bytes>>,
     ) -> Result<(), DoorError> {
-        let refused = self.answer(|heard| heard.stores_refused.clone())?;
-        if !refused.is_empty() {
-            return Err(DoorError::Refused { address: "desk".to_owned(), why: refused });
-        }
-        let mut bytes = Vec::new();
-        while let Some(piece) = data.next().await {
-            bytes.extend_from_slice(&piece.unwrap());
-        }
-        let hash = convert::artifact_hash(&request.sha256).unwrap();
-        assert_eq!(hash, ArtifactHash(Sha256::digest(&bytes).into()));
+        let (_, bytes) = self.take(&request.sha256, data).await?;
         self.answer(|heard| {
             heard.order.push(if request.manifest { "manifest" } else { "output" });
-            heard.outputs.insert(request.path, bytes.into());
+            heard.outputs.insert(request.path, bytes);
         })
     }
 }
