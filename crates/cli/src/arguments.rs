@@ -78,6 +78,8 @@ pub(crate) enum UserCommand {
     /// Look after who may
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Print a link that signs a browser in to the dashboard; it works once, for 15 minutes
+    Dashboard,
     /// Measure an installation, beside what the machine does without it
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -342,6 +344,7 @@ impl Command {
             UserCommand::Token(TokenCommand::Revoke { .. })
             | UserCommand::Run(_)
             | UserCommand::Logs(_)
+            | UserCommand::Dashboard
             | UserCommand::Completion { .. }
             | UserCommand::ExitCodes => return Format::Table,
         };

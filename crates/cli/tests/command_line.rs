@@ -45,6 +45,7 @@ fn help_of_every_users_command() {
         "cancel",
         "retry",
         "why",
+        "dashboard",
         "node",
         "node ls",
         "node drain",

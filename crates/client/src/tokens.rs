@@ -1,6 +1,6 @@
 //! Who may.
 
-use jobyard_api::json::{Token, TokenCreate, TokenCreated};
+use jobyard_api::json::{Login, Token, TokenCreate, TokenCreated};
 use jobyard_model::ids::TokenId;
 use reqwest::Method;
 
@@ -55,6 +55,22 @@ impl Tokens {
     /// [`Error::Problem`] naming what is wrong; [`Error::Unreachable`].
     pub async fn create(&self, token: &TokenCreate) -> Result<TokenCreated, Error> {
         self.client.fetch(&Call::post("making a token", "/tokens", Repeat::Unsafe).json(token)?).await
+    }
+
+    /// Makes a code that begins one session of our own token in a browser, within 15 minutes: the dashboard takes it as
+    /// `/login#<code>`.
+    ///
+    /// ```no_run
+    /// # async fn example(client: jobyard_client::Client) -> Result<(), jobyard_client::Error> {
+    /// println!("{}/login#{}", client.url(), client.tokens().login().await?.login);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Problem`]; [`Error::Unreachable`].
+    pub async fn login(&self) -> Result<Login, Error> {
+        self.client.fetch(&Call::post("making a login code", "/sessions/links", Repeat::Safe)).await
     }
 
     /// Revokes a token; it stops working at once.

@@ -1,24 +1,28 @@
 //! Who makes a call, and what they may.
 //!
 //! Owns the check in front of every route and the text of secrets. A secret is `jy_` and 43 letters and digits (256
-//! bits of chance); the datastore has only its SHA-256, so looking it up by hash is safe and quick.
+//! bits of chance); the datastore has only its SHA-256, so looking it up by hash is safe and quick. Sessions and login
+//! codes are kept the same way, as `js_` and `jl_`.
 //!
-//! Invariant: **a request reaches a handler only with a [`Caller`] whose token is valid now**; the pages outside are
-//! named one by one in [`is_open`], by exact path.
+//! Invariants: **a request reaches a handler only with a [`Caller`] whose token is valid now**; what is outside is
+//! named one by one in [`is_open`], by exact path. **By right of a cookie, only pages of this server change anything.**
 
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{Extensions, HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jobyard_api::json::ProblemError;
+use jobyard_model::ids::TokenId;
 use jobyard_model::{Principal, Role};
-use jobyard_store::Actor;
+use jobyard_store::{Actor, TokenRecord};
 use sha2::{Digest, Sha256};
 
+use crate::cookie;
 use crate::error::ApiError;
+use crate::origin::{self, Silence};
 use crate::server::Server;
 
 /// Who makes a call.
@@ -26,15 +30,27 @@ use crate::server::Server;
 pub(crate) struct Caller {
     principal: Principal,
     actor: Actor,
+    token_id: TokenId,
 }
 
 impl Caller {
+    fn new(token: TokenRecord, Address(address): Address) -> Self {
+        let actor = Actor { name: token.name.clone(), address };
+        let principal = Principal { name: token.name, role: token.role, owners: token.owners };
+        Self { principal, actor, token_id: token.id }
+    }
+
     pub(crate) fn principal(&self) -> &Principal {
         &self.principal
     }
 
     pub(crate) fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// The token by whose right the call is made.
+    pub(crate) fn token_id(&self) -> TokenId {
+        self.token_id
     }
 
     /// Refuses callers below `needed`.
@@ -62,31 +78,61 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// What is open to everybody: nothing but whether the server lives.
-fn is_open(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz")
+/// Where a call comes from; empty when it did not come over a socket.
+pub(crate) struct Address(pub(crate) String);
+
+impl<S: Sync> FromRequestParts<S> for Address {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(&parts.extensions))
+    }
+}
+
+impl Address {
+    fn of(extensions: &Extensions) -> Self {
+        let info = extensions.get::<ConnectInfo<SocketAddr>>();
+        Self(info.map(|info| info.0.ip().to_string()).unwrap_or_default())
+    }
+}
+
+/// What is open to everybody: whether the server lives, and signing in and out, which look for themselves.
+fn is_open(method: &Method, path: &str) -> bool {
+    match path {
+        "/healthz" | "/readyz" => true,
+        "/api/v1/sessions" => matches!(*method, Method::POST | Method::DELETE),
+        _ => false,
+    }
 }
 
 /// In front of every route, the unknown ones too.
 pub(crate) async fn authenticate(State(server): State<Server>, mut request: Request, next: Next) -> Response {
-    if is_open(request.uri().path()) {
+    if is_open(request.method(), request.uri().path()) {
         return next.run(request).await;
     }
-    let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_string());
-    match identify(&server, request.headers(), address.unwrap_or_default()).await {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
+    let address = Address::of(request.extensions());
+    match right(&server, request.method(), request.headers()).await {
+        Ok(token) => {
+            request.extensions_mut().insert(Caller::new(token, address));
             next.run(request).await
         }
         Err(error) => error.into_response(),
     }
 }
 
-async fn identify(server: &Server, headers: &HeaderMap, address: String) -> Result<Caller, ApiError> {
-    let secret = bearer(headers).ok_or(ApiError::Unauthenticated)?;
-    let token = server.store().token_by_hash(token_hash(secret)).await?.ok_or(ApiError::Unauthenticated)?;
-    let actor = Actor { name: token.name.clone(), address };
-    Ok(Caller { principal: Principal { name: token.name, role: token.role, owners: token.owners }, actor })
+/// The token by whose right a call is made: the one that it brings, else that of its session.
+async fn right(server: &Server, method: &Method, headers: &HeaderMap) -> Result<TokenRecord, ApiError> {
+    if headers.contains_key(header::AUTHORIZATION) {
+        let secret = bearer(headers).ok_or(ApiError::Unauthenticated)?;
+        return server.store().token_by_hash(token_hash(secret)).await?.ok_or(ApiError::Unauthenticated);
+    }
+    let secret = cookie::read(headers).ok_or(ApiError::Unauthenticated)?;
+    let session = server.store().session_by_hash(token_hash(secret)).await?;
+    let session = session.ok_or(ApiError::Unauthenticated)?;
+    if !origin::is_read(method) {
+        origin::check(headers, Silence::Refused)?;
+    }
+    Ok(session.token)
 }
 
 /// The secret of the one `Authorization: Bearer` header. Two such headers are none: proxies differ on which counts.
@@ -107,11 +153,24 @@ pub fn token_hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
+/// What a secret is for; its first letters say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecretKind {
+    Token,
+    Session,
+    Login,
+}
+
 /// A new secret.
-pub(crate) fn new_secret() -> String {
+pub(crate) fn new_secret(kind: SecretKind) -> String {
+    let prefix = match kind {
+        SecretKind::Token => "jy_",
+        SecretKind::Session => "js_",
+        SecretKind::Login => "jl_",
+    };
     const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let letter = |_| char::from(LETTERS[rand::random_range(0..LETTERS.len())]);
-    std::iter::once("jy_".to_owned()).chain((0..43).map(letter).map(String::from)).collect()
+    std::iter::once(prefix.to_owned()).chain((0..43).map(letter).map(String::from)).collect()
 }
 
 #[cfg(test)]
@@ -144,7 +203,8 @@ mod tests {
 
     #[test]
     fn secrets_are_long_plain_and_never_the_same() {
-        let secrets: std::collections::HashSet<String> = (0..100).map(|_| new_secret()).collect();
+        let secrets: std::collections::HashSet<String> =
+            (0..100).map(|_| new_secret(SecretKind::Token)).collect();
         assert_eq!(secrets.len(), 100);
         let plain = |secret: &String| {
             secret

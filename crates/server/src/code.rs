@@ -37,6 +37,7 @@ codes! {
     HashMismatch "hash_mismatch" 400 "The bytes of an artifact don't have the hash they were sent under. Nothing was stored; hash the file again.",
     Unauthenticated "unauthenticated" 401 "No token, or one that is unknown, revoked or past its end.",
     RoleTooWeak "role_too_weak" 403 "The token is valid, but its role may not make this call.",
+    ForeignOrigin "foreign_origin" 403 "The call came with a browser's session, and not from a page of this server. Nothing was changed.",
     ForeignOwner "foreign_owner" 403 "The token does not act for the owner of the job.",
     NotFound "not_found" 404 "There is no such thing, or no such path.",
     MethodNotAllowed "method_not_allowed" 405 "The path exists, with another method.",

@@ -28,6 +28,8 @@ pub(crate) enum ApiError {
     Faults(Faults),
     #[error("no token, or none that is valid")]
     Unauthenticated,
+    #[error("a page elsewhere asks")]
+    ForeignOrigin,
     #[error("needs the role {needed:?}")]
     WrongRole { needed: Role },
     #[error("acts for other owners")]
@@ -119,7 +121,11 @@ impl From<ApiError> for Answer {
             ApiError::Faults(faults) => bad_input(&faults),
             ApiError::Unauthenticated => answer(
                 Code::Unauthenticated,
-                "this call needs a valid token: send it as `Authorization: Bearer <token>`",
+                "this call needs a valid token: send it as `Authorization: Bearer <token>`, or sign in",
+            ),
+            ApiError::ForeignOrigin => answer(
+                Code::ForeignOrigin,
+                "a session's cookie serves only pages of this server: a change must say that it comes from one (`Sec-Fetch-Site: same-origin`, or an `Origin` that is the `Host`); programs send a token instead",
             ),
             ApiError::WrongRole { needed } => {
                 let detail = format!("this call needs a token with the role `{}` or above", needed.as_str());

@@ -7,13 +7,14 @@
 //! Start with [`Server::new`], serve [`Server::router`] with [`serve_http`]. `http/` has a folder a noun of thin
 //! handlers; `operations/` what they do, one a file.
 //!
-//! Invariants: **no call is answered before its caller is known** (health aside); **every door is bounded**; an
+//! Invariants: **no call is answered before its caller is known** (health and signing in aside); **every door is bounded**; an
 //! acknowledged change is durable.
 
 pub mod artifact_store;
 mod authentication;
 mod body;
 mod code;
+mod cookie;
 mod doors;
 mod error;
 mod events;
@@ -25,6 +26,7 @@ mod logs;
 pub mod metrics;
 mod off_thread;
 mod operations;
+mod origin;
 pub mod report;
 pub mod s3;
 mod secrets;
@@ -41,9 +43,10 @@ pub use front::Front;
 pub use http::openapi;
 pub use logs::{LogRetention, drop_old_logs};
 pub use metrics::{LoopMetrics, Metrics, MetricsPage};
+pub use operations::create_login::create_login;
 pub use operations::create_token::create_token;
 pub use secrets::{OpenError, SealError, SecretKeyError, SecretKeys};
 pub use serve::serve_http;
 pub use server::{Server, ServerParts};
-pub use settings::{ConnectionSettings, ServerSettings};
+pub use settings::{BasePath, ConnectionSettings, InvalidBasePath, ServerSettings};
 pub use sweep::sweep_artifacts;

@@ -1,11 +1,13 @@
 //! What of a server can be set.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use jobyard_api::submit::FileUrls;
+use thiserror::Error;
 
 /// What of a server can be set. The defaults are meant to be right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSettings {
     /// Whether `file://` executables are accepted.
     pub file_urls: FileUrls,
@@ -21,8 +23,65 @@ pub struct ServerSettings {
     pub keep_logs_days: u32,
     /// From one comment on a silent event stream to the next.
     pub stream_heartbeat: Duration,
+    /// Below which path a reverse proxy shows the server.
+    pub base_path: BasePath,
+    /// Whether session cookies go over TLS alone, also where no proxy says that it ends TLS.
+    pub secure_cookies: bool,
+    /// How long a session lasts.
+    pub session_lasts_ms: u64,
     /// How many calls each door takes.
     pub doors: DoorSettings,
+}
+
+/// The path below which a reverse proxy shows the server: none, or such as `/jobyard`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BasePath(String);
+
+/// The text is no base path.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "is no path such as /jobyard: it begins with `/`, and its parts are letters, digits, `-`, `_`, `.` and `~`"
+)]
+pub struct InvalidBasePath;
+
+impl BasePath {
+    /// What stands before every path: empty, or such as `/jobyard`.
+    #[must_use]
+    pub fn as_prefix(&self) -> &str {
+        &self.0
+    }
+
+    /// What cookies are for.
+    pub(crate) fn as_cookie_path(&self) -> &str {
+        if self.0.is_empty() { "/" } else { &self.0 }
+    }
+
+    /// The path without the prefix; `None` where it isn't below it.
+    pub(crate) fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
+        match path.strip_prefix(&self.0)? {
+            "" => Some("/"),
+            rest if rest.starts_with('/') => Some(rest),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for BasePath {
+    type Err = InvalidBasePath;
+
+    /// Slashes at the end are dropped.
+    fn from_str(text: &str) -> Result<Self, InvalidBasePath> {
+        let text = text.trim_end_matches('/');
+        let is_plain = |part: &str| {
+            let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+            !matches!(part, "" | "." | "..") && part.bytes().all(letter)
+        };
+        match text.strip_prefix('/') {
+            None if text.is_empty() => Ok(Self::default()),
+            Some(parts) if parts.split('/').all(is_plain) => Ok(Self(text.to_owned())),
+            _ => Err(InvalidBasePath),
+        }
+    }
 }
 
 /// What a listener bears.
@@ -80,6 +139,9 @@ impl Default for ServerSettings {
             body_within: Duration::from_secs(60),
             keep_logs_days: 30,
             stream_heartbeat: Duration::from_secs(15),
+            base_path: BasePath::default(),
+            secure_cookies: false,
+            session_lasts_ms: 7 * 24 * 60 * 60 * 1_000,
             doors: DoorSettings::default(),
         }
     }
@@ -96,6 +158,27 @@ impl Default for DoorSettings {
             artifact: limit(32, 256),
             artifact_batch: limit(8, 256),
             stream: limit(2_000, 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_path_is_plain_and_stripped_whole() {
+        for (text, prefix) in [("", ""), ("/", ""), ("/x", "/x"), ("/x/", "/x"), ("/x/y-1", "/x/y-1")] {
+            assert_eq!(text.parse::<BasePath>().expect("fine").as_prefix(), prefix, "{text}");
+        }
+        for text in ["x", "//x", "/x//y", "/x/../y", "/x y", "/x;y", "/x\"y", "/é", "https://x/y"] {
+            assert!(text.parse::<BasePath>().is_err(), "{text}");
+        }
+        let base: BasePath = "/x".parse().expect("fine");
+        for (path, rest) in
+            [("/x", Some("/")), ("/x/", Some("/")), ("/x/api", Some("/api")), ("/xy", None), ("/", None)]
+        {
+            assert_eq!(base.strip(path), rest, "{path}");
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod postgres;
 pub mod reports;
 pub mod retention;
 mod rows;
+pub mod sessions;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod tokens;
@@ -50,6 +51,7 @@ pub use nodes::{
 pub use postgres::{PostgresConfig, PostgresStore, WakeOn};
 pub use reports::{Answer, Report, ReportItem, SilenceReport, Verdict};
 pub use retention::{Cutoffs, Removed};
+pub use sessions::{NewLogin, NewSession, SessionKey, SessionRecord};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use tokens::{NewToken, TokenRecord};
@@ -290,6 +292,26 @@ pub trait Store: Send + Sync + 'static {
         token_id: jobyard_model::ids::TokenId,
         by: &Actor,
     ) -> Result<bool, StoreError>;
+
+    // Sessions of people in browsers.
+
+    /// Keeps the hash of a code that begins one session.
+    async fn add_login(&self, login: NewLogin, by: &Actor) -> Result<(), StoreError>;
+
+    /// Begins a session of whoever has this key, from `address`; a login code is used up by it. `None`: no such key, or
+    /// its token is revoked or past its end.
+    async fn begin_session(
+        &self,
+        key: SessionKey,
+        session: NewSession,
+        address: &str,
+    ) -> Result<Option<SessionRecord>, StoreError>;
+
+    /// The session with this hash, unless it is past its end, or its token is or was revoked.
+    async fn session_by_hash(&self, hash: [u8; 32]) -> Result<Option<SessionRecord>, StoreError>;
+
+    /// Ends a session. `false`: no such session.
+    async fn end_session(&self, hash: [u8; 32], by: &Actor) -> Result<bool, StoreError>;
 
     /// The audit trail, newest first, below `before` (an audit number).
     async fn audit(&self, before: Option<i64>, limit: u32) -> Result<Vec<AuditRecord>, StoreError>;

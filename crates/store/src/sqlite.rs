@@ -31,6 +31,7 @@ mod reports;
 mod retention;
 mod scope;
 mod secrets;
+mod sessions;
 mod store;
 mod submit;
 mod summary;

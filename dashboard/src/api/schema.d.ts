@@ -1482,6 +1482,140 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begins a session of a token: its cookie stands for the token until the session ends.
+         * @description A page elsewhere can't make this call. Other calls by right of the cookie that change something must come from a
+         *     page of this server, which browsers say by themselves (`Sec-Fetch-Site`, `Origin`).
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SessionCreate"];
+                };
+            };
+            responses: {
+                /** @description It has begun; `Set-Cookie` has the cookie */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Session"];
+                    };
+                };
+                /** @description Faults, all of them named */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such token or code, or it was used or is past its end */
+                401: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description A page elsewhere asks */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        /** Ends the session of the cookie, if there is one, and takes the cookie away. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description There is no session any more */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description A page elsewhere asks */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a code that begins one session of the caller's token, within 15 minutes: `/login#<code>` signs a browser in. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The code, which is nowhere else */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Login"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/summary": {
         parameters: {
             query?: never;
@@ -2321,6 +2455,13 @@ export interface components {
             stop_grace?: components["schemas"]["Seconds"] | null;
             timeout?: components["schemas"]["Seconds"] | null;
         };
+        /** @description A code that begins one session of the caller's token. */
+        Login: {
+            /** @description Until when it can be used. */
+            expires_time: components["schemas"]["Time"];
+            /** @description The code; the dashboard takes it as `/login#<code>`. */
+            login: string;
+        };
         /** @description Who makes the call. */
         Me: {
             /** @description The principal's name. */
@@ -2796,6 +2937,20 @@ export interface components {
             signal?: number | null;
             /** @description When, by the node's clock. */
             time: components["schemas"]["Time"];
+        };
+        /** @description A session that has begun; the cookie comes in a header. */
+        Session: {
+            /** @description When it ends. */
+            expires_time: components["schemas"]["Time"];
+            /** @description Who is in session. */
+            me: components["schemas"]["Me"];
+        };
+        /** @description What begins a session: one of the two. */
+        SessionCreate: {
+            /** @description A login code; it is used up. */
+            login?: string | null;
+            /** @description A token's secret. */
+            token?: string | null;
         };
         /** @enum {string} */
         Status: "ready" | "waiting" | "running" | "retry" | "success" | "final_failed" | "cancelled";

@@ -4,6 +4,7 @@ mod artifact;
 pub(crate) mod bench;
 mod completion;
 mod control;
+mod dashboard;
 mod logs;
 mod node;
 mod ps;
@@ -50,6 +51,7 @@ async fn dispatch(command: UserCommand) -> Result<u8, CommandError> {
         UserCommand::Node(command) => node::run(&client()?, command).await,
         UserCommand::Artifact(command) => artifact::run(&client()?, command).await,
         UserCommand::Token(command) => token::run(command).await,
+        UserCommand::Dashboard => dashboard::run(&client()?).await,
         UserCommand::Bench(command) => bench::run(&client()?, &command).await,
         UserCommand::Doctor(arguments) => doctor::run(&arguments).await,
         UserCommand::Completion { shell } => completion::run(shell),

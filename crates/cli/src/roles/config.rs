@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use jobyard_informer::Webhook;
 use jobyard_model::{InvalidS3Url, LeaseSettings};
-use jobyard_server::SecretKeys;
 use jobyard_server::s3::S3SettingsError;
+use jobyard_server::{BasePath, InvalidBasePath, SecretKeys};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -39,6 +39,9 @@ pub(crate) struct RoleArguments {
     /// The bucket and prefix for them instead, such as s3://bucket/prefix
     #[arg(long, value_name = "URL", env = "JOBYARD_ARTIFACT_URL")]
     pub(crate) artifact_url: Option<String>,
+    /// Below which path a reverse proxy shows the server, such as /jobyard
+    #[arg(long, value_name = "PATH", env = "JOBYARD_BASE_PATH")]
+    pub(crate) base_path: Option<String>,
     /// Keys that jobs' secrets are kept with; every server of an installation needs the same file
     #[arg(long, value_name = "FILE", env = "JOBYARD_SECRET_KEY_FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
@@ -128,6 +131,12 @@ pub(crate) struct ServerConfig {
     pub(crate) max_connections: Option<NonZeroUsize>,
     /// How long a client may take nothing of its answer.
     pub(crate) stall_seconds: Option<NonZeroU32>,
+    /// Below which path a reverse proxy shows the server, such as `/jobyard`.
+    pub(crate) base_path: Option<String>,
+    /// Whether session cookies go over TLS alone.
+    pub(crate) secure_cookies: bool,
+    /// How long a session of the dashboard lasts.
+    pub(crate) session_hours: Option<NonZeroU32>,
     /// What jobs' secrets are kept with.
     pub(crate) secret_key_file: Option<PathBuf>,
 }
@@ -219,6 +228,8 @@ pub(crate) enum ConfigError {
          another bucket or prefix"
     )]
     AllowsArtifacts { url: String },
+    #[error("server.base_path {path}: {why}")]
+    BasePath { path: String, why: InvalidBasePath },
     #[error(transparent)]
     S3(S3SettingsError),
     #[error("the webhook can't be used")]
@@ -235,6 +246,7 @@ impl RoleArguments {
         config.datastore.url = over.database_url.or(config.datastore.url);
         config.server.listen = over.listen.or(config.server.listen);
         config.server.artifact_dir = over.artifact_dir.or(config.server.artifact_dir);
+        config.server.base_path = over.base_path.or(config.server.base_path);
         config.server.secret_key_file = over.secret_key_file.or(config.server.secret_key_file);
         config.server.artifact_url = over.artifact_url.or(config.server.artifact_url);
         if let Some(socket) = over.report_socket {
@@ -282,6 +294,12 @@ impl WebhookConfig {
 }
 
 impl ServerConfig {
+    /// Below which path a reverse proxy shows the server.
+    pub(crate) fn base_path(&self) -> Result<BasePath, ConfigError> {
+        let Some(path) = &self.base_path else { return Ok(BasePath::default()) };
+        path.parse().map_err(|why| ConfigError::BasePath { path: path.clone(), why })
+    }
+
     /// The keys of `secret_key_file`, if that is set.
     pub(crate) fn secret_keys(&self) -> Result<Option<SecretKeys>, ConfigError> {
         self.secret_key_file.as_deref().map(secret_keys).transpose()

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::clock::SystemClock;
-use super::config::{Config, RoleArguments, needed};
+use super::config::{Config, ConfigError, RoleArguments, needed};
 use super::shutdown::EndSignals;
 use super::{RoleError, artifacts, datastore};
 
@@ -30,6 +30,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
     let report_socket =
         needed(config.server.report_socket.clone(), "server.report_socket", "--report-socket")?;
     let secret_keys = config.server.secret_keys()?;
+    let settings = settings(&config)?;
     let artifacts = artifacts::open(&config)?;
     let buckets = artifacts::job_buckets(&config)?;
     let listener = listen(address, "--listen").await?;
@@ -45,7 +46,7 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
             artifacts: artifacts.clone(),
             buckets: buckets.clone(),
             secret_keys: secret_keys.clone(),
-            settings: settings(&config),
+            settings: settings.clone(),
             clock: Arc::new(SystemClock),
             metrics: Metrics::default(),
             shutdown: shutdown.clone(),
@@ -102,9 +103,12 @@ pub(super) fn connections(config: &Config) -> ConnectionSettings {
 }
 
 /// What the file says of the HTTP side.
-pub(super) fn settings(config: &Config) -> ServerSettings {
+pub(super) fn settings(config: &Config) -> Result<ServerSettings, ConfigError> {
     let file_urls = if config.server.allow_file_urls { FileUrls::Allowed } else { FileUrls::Refused };
     let usual = ServerSettings::default();
     let keep_logs_days = config.server.keep_logs_days.unwrap_or(usual.keep_logs_days);
-    ServerSettings { file_urls, keep_logs_days, ..usual }
+    let hours = config.server.session_hours.map(|hours| u64::from(hours.get()));
+    let session_lasts_ms = hours.map_or(usual.session_lasts_ms, |hours| hours * 60 * 60 * 1_000);
+    let (base_path, secure_cookies) = (config.server.base_path()?, config.server.secure_cookies);
+    Ok(ServerSettings { file_urls, keep_logs_days, base_path, secure_cookies, session_lasts_ms, ..usual })
 }

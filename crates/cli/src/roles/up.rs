@@ -15,6 +15,7 @@ use clap::Args;
 use jobyard_api::doors::WorkerDoor;
 use jobyard_client::json::TokenCreate;
 use jobyard_informer::{InformerParts, LoopBoard, WorkerDoors};
+use jobyard_model::ids::TokenId;
 use jobyard_model::{Clock as _, NodeId, Role, SessionId};
 use jobyard_server::report::{ReportDesk, stamp_report_clock};
 use jobyard_server::{
@@ -81,6 +82,8 @@ struct Yard {
     worker_stop: CancellationToken,
     address: SocketAddr,
     data_dir: PathBuf,
+    /// What of a link signs a browser in: the base path and a one-time code.
+    login: String,
     /// Ends placement first, so that nothing is pushed to a worker that is about to leave.
     informer_shutdown: CancellationToken,
     shutdown: CancellationToken,
@@ -91,6 +94,7 @@ struct Yard {
 impl Yard {
     async fn open(config: &Config, data_dir: &Path, address: SocketAddr) -> Result<Self, RoleError> {
         let webhook = config.webhook.webhook()?;
+        let settings = server::settings(config)?;
         make_private(data_dir)?;
         let secret_keys = ensure_secret_keys(config, data_dir)?;
         let listener = server::listen(address, "--listen").await?;
@@ -103,7 +107,7 @@ impl Yard {
             clock: Arc::new(SystemClock),
         };
         let store: Arc<dyn Store> = SqliteStore::open(&data_dir.join("jobyard.db"), options)?;
-        ensure_admin_token(store.as_ref(), data_dir).await?;
+        let login = login_link(store.as_ref(), data_dir, config).await?;
         let buckets = artifacts::job_buckets(config)?;
         let artifacts = artifacts::open_or_in(config, &data_dir.join("artifacts"))?;
         let shutdown = CancellationToken::new();
@@ -116,7 +120,7 @@ impl Yard {
             artifacts: artifacts.clone(),
             buckets: buckets.clone(),
             secret_keys: Some(secret_keys.clone()),
-            settings: server::settings(config),
+            settings,
             clock: Arc::new(SystemClock),
             metrics,
             shutdown: shutdown.clone(),
@@ -147,6 +151,7 @@ impl Yard {
             worker_stop,
             address,
             data_dir,
+            login,
             informer_shutdown,
             shutdown,
             informer: informer_tracker,
@@ -154,12 +159,14 @@ impl Yard {
         })
     }
 
-    /// Leaves the address where commands look for it, and says it on standard output.
+    /// Leaves the address where commands look for it, and says it on standard output, with a link that signs a browser in.
     fn say_ready(&self) -> Result<(), RoleError> {
         let url = format!("http://{}", self.address);
         write_private(&self.data_dir.join("url"), &url)?;
         let mut out = std::io::stdout();
-        writeln!(out, "ready {url}")
+        // In one piece: whoever reads may leave after the first line. Nowhere else, since whoever has the link is admin.
+        let said = format!("ready {url}\nlogin {url}{}\n", self.login);
+        out.write_all(said.as_bytes())
             .and_then(|()| out.flush())
             .map_err(|source| RoleError::Process { doing: "write to standard output", source })
     }
@@ -212,13 +219,21 @@ impl WorkerDoors for OneDoor {
     }
 }
 
+/// The path of a link that signs one browser in, once and soon.
+async fn login_link(store: &dyn Store, data_dir: &Path, config: &Config) -> Result<String, RoleError> {
+    let token_id = ensure_admin_token(store, data_dir).await?;
+    let made = jobyard_server::create_login(store, token_id, SystemClock.now(), &Actor::role("up")).await?;
+    // Browsers keep what follows the # to themselves.
+    Ok(format!("{}/login#{}", config.server.base_path()?.as_prefix(), made.login))
+}
+
 /// Keeps the admin token that is there and valid, or makes a new one.
-async fn ensure_admin_token(store: &dyn Store, data_dir: &Path) -> Result<(), RoleError> {
+async fn ensure_admin_token(store: &dyn Store, data_dir: &Path) -> Result<TokenId, RoleError> {
     let path = data_dir.join("admin.token");
     if let Ok(secret) = fs::read_to_string(&path)
-        && store.token_by_hash(jobyard_server::token_hash(secret.trim())).await?.is_some()
+        && let Some(token) = store.token_by_hash(jobyard_server::token_hash(secret.trim())).await?
     {
-        return Ok(());
+        return Ok(token.id);
     }
     let token = TokenCreate {
         name: "admin".to_owned(),
@@ -227,7 +242,8 @@ async fn ensure_admin_token(store: &dyn Store, data_dir: &Path) -> Result<(), Ro
         expires_in: None,
     };
     let created = jobyard_server::create_token(store, &token, SystemClock.now(), &Actor::role("up")).await?;
-    write_private(&path, &created.secret)
+    write_private(&path, &created.secret)?;
+    Ok(created.token.id)
 }
 
 /// The keys of the file that is set, else those of the data directory, which gets one when it has none.

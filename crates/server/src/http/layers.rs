@@ -31,13 +31,14 @@ pub(crate) async fn measure(State(server): State<Server>, request: Request, next
 
 /// Nothing we answer is to be guessed at, framed, cached or run as a page.
 pub(crate) async fn harden(request: Request, next: Next) -> Response {
-    const HEADERS: [(HeaderName, HeaderValue); 4] = [
+    const HEADERS: [(HeaderName, HeaderValue); 5] = [
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (
             header::CONTENT_SECURITY_POLICY,
             HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
         ),
         (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
     ];
     let mut response = next.run(request).await;

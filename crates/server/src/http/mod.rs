@@ -13,21 +13,50 @@ mod nodes;
 pub mod openapi;
 mod pools;
 mod query;
+mod sessions;
 mod summary;
 mod tokens;
 mod trees;
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, Request};
+use axum::http::Uri;
 use axum::routing::{delete, get, post, put};
 use jobyard_api::strict::FaultCode;
+use tower::Layer as _;
+use tower::util::MapRequestLayer;
 
 use crate::authentication::authenticate;
 use crate::error::ApiError;
 use crate::server::Server;
+use crate::settings::BasePath;
 
-/// Every route. Authentication stands in front of all of them, and of what is no route.
+/// Every route, below the base path as well as without it: some proxies take it off, some don't.
 pub(crate) fn router(server: Server) -> Router {
+    let base_path = server.settings().base_path.clone();
+    let routes = routes(server);
+    if base_path.as_prefix().is_empty() {
+        return routes;
+    }
+    // Before routing, so that authentication and all else sees the same path either way.
+    let strip = MapRequestLayer::new(move |request| without_base_path(&base_path, request));
+    Router::new().fallback_service(strip.layer(routes))
+}
+
+fn without_base_path(base_path: &BasePath, mut request: Request) -> Request {
+    let uri = request.uri();
+    let Some(path) = base_path.strip(uri.path()) else { return request };
+    let target = uri.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = target.parse().ok();
+    if let Ok(stripped) = Uri::from_parts(parts) {
+        *request.uri_mut() = stripped;
+    }
+    request
+}
+
+/// Authentication stands in front of every route, and of what is no route.
+fn routes(server: Server) -> Router {
     let authentication = axum::middleware::from_fn_with_state(server.clone(), authenticate);
     let measuring = axum::middleware::from_fn_with_state(server.clone(), layers::measure);
     Router::new()
@@ -68,6 +97,8 @@ fn api() -> Router<Server> {
         .route("/pools/{name}", put(pools::make))
         .route("/tokens", get(tokens::list).post(tokens::create))
         .route("/tokens/{id}", delete(tokens::revoke))
+        .route("/sessions", post(sessions::begin).delete(sessions::end))
+        .route("/sessions/links", post(sessions::link))
         .route("/me", get(tokens::me))
         .route("/audit", get(audit::list))
         .route("/summary", get(summary::read))

@@ -4,10 +4,13 @@ use std::sync::LazyLock;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{artifact_batch, artifacts, audit, events, health, jobs, nodes, pools, summary, tokens, trees};
+use super::{
+    artifact_batch, artifacts, audit, events, health, jobs, nodes, pools, sessions, summary, tokens, trees,
+};
+use crate::cookie;
 use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
 
 #[derive(OpenApi)]
@@ -23,21 +26,24 @@ use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
         jobs::control::retry, artifacts::upload, artifacts::look, artifacts::download, artifacts::missing,
         artifact_batch::upload,         trees::upload, trees::look, trees::download, nodes::list, nodes::cordon, nodes::uncordon,
         nodes::drain, pools::list, pools::make, tokens::me, tokens::list, tokens::create, tokens::revoke, audit::list,
+        sessions::begin, sessions::end, sessions::link,
         summary::read, events::follow, health::healthz, health::readyz, health::metrics
     ),
     components(schemas(ArtifactBatch, Event, StreamStart)),
-    modifiers(&Bearer),
-    security(("bearer" = []))
+    modifiers(&Rights),
+    security(("bearer" = []), ("session" = []))
 )]
 struct Description;
 
-struct Bearer;
+struct Rights;
 
-impl Modify for Bearer {
+impl Modify for Rights {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
         let components = openapi.components.get_or_insert_with(Default::default);
         components.add_security_scheme("bearer", SecurityScheme::Http(scheme));
+        let cookie = ApiKeyValue::new(cookie::NAME);
+        components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     }
 }
 

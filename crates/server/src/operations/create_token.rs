@@ -6,7 +6,7 @@ use jobyard_model::ids::TokenId;
 use jobyard_store::{Actor, NewToken, Store, StoreError};
 use uuid::Uuid;
 
-use crate::authentication::{new_secret, token_hash};
+use crate::authentication::{SecretKind, new_secret, token_hash};
 
 /// Makes a token. The answer is the only place where its secret ever is.
 ///
@@ -18,7 +18,7 @@ pub async fn create_token(
     now: Timestamp,
     by: &Actor,
 ) -> Result<TokenCreated, StoreError> {
-    let secret = new_secret();
+    let secret = new_secret(SecretKind::Token);
     let token = NewToken {
         id: TokenId(Uuid::new_v4()),
         hash: token_hash(&secret),

@@ -3,6 +3,7 @@
 
 pub(crate) mod accept_jobs;
 pub(crate) mod control_job;
+pub(crate) mod create_login;
 pub(crate) mod create_token;
 pub(crate) mod explain_waiting;
 pub(crate) mod fleet;

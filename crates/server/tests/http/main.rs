@@ -14,6 +14,7 @@ mod openapi;
 mod outputs;
 mod reading;
 mod secrets;
+mod sessions;
 mod submitting;
 mod support;
 mod tokens;

@@ -58,6 +58,29 @@ pub(crate) struct TestServer {
     serving: JoinHandle<()>,
 }
 
+/// What serves on a port.
+pub(crate) struct Serving {
+    pub(crate) address: SocketAddr,
+    shutdown: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl Serving {
+    async fn start(parts: ServerParts, connections: ConnectionSettings) -> Self {
+        let shutdown = parts.shutdown.clone();
+        let server = Server::new(parts);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let serving = tokio::spawn(serve_http(listener, server.router(), connections, shutdown.clone()));
+        Self { address, shutdown, serving }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        self.serving.await.expect("no panic");
+    }
+}
+
 /// Whoever calls: a role, and the owners it acts for.
 #[derive(Clone)]
 pub(crate) struct Caller<'a> {
@@ -113,8 +136,7 @@ impl TestServer {
             let place = directory.path().join("artifacts");
             Arc::new(DirectoryStore::open(place, clock.now()).expect("a directory"))
         });
-        let shutdown = CancellationToken::new();
-        let server = Server::new(ServerParts {
+        let parts = ServerParts {
             store: Arc::clone(&store) as Arc<dyn Store>,
             artifacts,
             secret_keys: Some(secret_keys()),
@@ -122,12 +144,25 @@ impl TestServer {
             settings,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             metrics: Metrics::default(),
-            shutdown: shutdown.clone(),
-        });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let serving = tokio::spawn(serve_http(listener, server.router(), connections, shutdown.clone()));
+            shutdown: CancellationToken::new(),
+        };
+        let Serving { address, shutdown, serving } = Serving::start(parts, connections).await;
         Self { address, store, clock, directory, http: reqwest::Client::new(), shutdown, serving }
+    }
+
+    /// Another server on the same datastore.
+    pub(crate) async fn another(&self) -> Serving {
+        let parts = ServerParts {
+            store: Arc::clone(&self.store) as Arc<dyn Store>,
+            artifacts: Arc::new(self.artifacts()),
+            secret_keys: Some(secret_keys()),
+            buckets: JobBuckets::none(),
+            settings: ServerSettings::default(),
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            metrics: Metrics::default(),
+            shutdown: CancellationToken::new(),
+        };
+        Serving::start(parts, ConnectionSettings::default()).await
     }
 
     /// Ends the server in good order: open streams end, calls in hand finish.
@@ -177,6 +212,11 @@ impl TestServer {
 }
 
 impl Caller<'_> {
+    /// The secret that it brings.
+    pub(crate) fn secret(&self) -> &str {
+        self.secret.as_deref().expect("a token")
+    }
+
     pub(crate) fn call(&self, method: Method, path: &str) -> RequestBuilder {
         let url = format!("http://{}{path}", self.server.address);
         let request = self.server.http.request(method, url);

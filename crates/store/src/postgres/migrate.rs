@@ -21,7 +21,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 10] = [
+const MIGRATIONS: [Migration; 11] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -36,6 +36,7 @@ const MIGRATIONS: [Migration; 10] = [
     Migration { version: 8, oldest_binary: 7, sql: include_str!("migrations/0008_moved_events.sql") },
     Migration { version: 9, oldest_binary: 7, sql: include_str!("migrations/0009_log_arrival.sql") },
     Migration { version: 10, oldest_binary: 7, sql: include_str!("migrations/0010_beginnings.sql") },
+    Migration { version: 11, oldest_binary: 7, sql: include_str!("migrations/0011_sessions.sql") },
 ];
 
 /// Of the advisory lock; "jobyard" in ASCII.

@@ -36,6 +36,7 @@ mod reservations;
 mod retention;
 mod secrets;
 mod session;
+mod sessions;
 mod store;
 mod submission;
 mod submit;
@@ -84,6 +85,7 @@ pub struct PostgresStore {
     reports: Arc<Gather<reports::Call, reports::Outcome>>,
     jobs: Arc<Gather<JobId, jobs::Found>>,
     tokens: Arc<Gather<[u8; 32], tokens::Found>>,
+    sessions: Arc<Gather<[u8; 32], sessions::Found>>,
 }
 
 /// What every call works with.
@@ -143,6 +145,7 @@ impl PostgresStore {
             reports: Gather::new(LANES, REPORTS_PER_COMMIT),
             jobs: Gather::new(LANES, READ_TOGETHER),
             tokens: Gather::new(LANES, READ_TOGETHER),
+            sessions: Gather::new(LANES, READ_TOGETHER),
         }))
     }
 }

@@ -11,17 +11,15 @@ use tokio::sync::{mpsc, watch};
 use super::query::Query;
 use super::{
     PostgresStore, artifact_use, artifacts, audit, control, due, events, fault, followers, jobs, load, logs,
-    nodes, placement, pools, reports, retention, secrets, submission, submit, summary, tokens, transfer,
+    nodes, placement, pools, reports, retention, secrets, sessions, submission, submit, summary, tokens,
+    transfer,
 };
 use crate::logs::LogQuery;
 use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewToken, NewTree, NodeHeartbeat,
-    NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired,
-    SealedSecrets, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord,
-    TreeRecord, WakeTopic,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken, NewTree, NodeHeartbeat, NotStarted, Placement, PlaceSnapshot, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -237,6 +235,30 @@ impl Store for PostgresStore {
         tokens::revoke(&self.core, token_id, by).await
     }
 
+    async fn add_login(&self, login: NewLogin, by: &Actor) -> Stored<()> {
+        sessions::add_login(&self.core, &login, by).await
+    }
+
+    async fn begin_session(
+        &self,
+        key: SessionKey,
+        session: NewSession,
+        address: &str,
+    ) -> Stored<Option<SessionRecord>> {
+        sessions::begin(&self.core, key, session, address).await
+    }
+
+    async fn session_by_hash(&self, hash: [u8; 32]) -> Stored<Option<SessionRecord>> {
+        let core = Arc::clone(&self.core);
+        let found =
+            self.sessions.call(hash, 1, move |hashes| sessions::find(Arc::clone(&core), hashes)).await;
+        fault::found(found, "looking up a session")
+    }
+
+    async fn end_session(&self, hash: [u8; 32], by: &Actor) -> Stored<bool> {
+        sessions::end(&self.core, hash, by).await
+    }
+
     async fn audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditRecord>> {
         audit::page(&self.core, before, limit).await
     }
@@ -273,6 +295,7 @@ impl Store for PostgresStore {
         self.reports.drained().await;
         self.jobs.drained().await;
         self.tokens.drained().await;
+        self.sessions.drained().await;
         self.core.wakes.close();
         self.core.database.close();
     }

@@ -59,7 +59,10 @@ pub(super) async fn find(core: Arc<Core>, hashes: Vec<[u8; 32]>) -> Vec<Found> {
         Err(fault) => return vec![Err(fault); hashes.len()],
     };
     let row_of: HashMap<Vec<u8>, &Row> = rows.iter().map(|row| (row.get("hash"), row)).collect();
-    hashes.iter().map(|hash| row_of.get(hash.as_slice()).map(|row| record(row)).transpose()).collect()
+    hashes
+        .iter()
+        .map(|hash| row_of.get(hash.as_slice()).map(|row| record(&mut Columns::of(row))).transpose())
+        .collect()
 }
 
 /// All tokens, newest first.
@@ -67,11 +70,14 @@ pub(super) async fn all(core: &Core) -> Result<Vec<TokenRecord>, StoreError> {
     const DOING: &str = "reading the tokens";
     let rows = core.database.read(|| [Query::new(ALL)]).await;
     let [rows] = rows.map_err(|fault| fault.during(DOING))?;
-    rows.iter().map(record).collect::<Result<_, _>>().map_err(|fault| fault.during(DOING))
+    rows.iter()
+        .map(|row| record(&mut Columns::of(row)))
+        .collect::<Result<_, _>>()
+        .map_err(|fault| fault.during(DOING))
 }
 
-fn record(row: &Row) -> Result<TokenRecord, Fault> {
-    let mut columns = Columns::of(row);
+/// A token from the columns of its table, without the hash.
+pub(super) fn record(columns: &mut Columns<'_>) -> Result<TokenRecord, Fault> {
     let id = TokenId(columns.take()?);
     let (name, role, owners): (String, String, String) = (columns.take()?, columns.take()?, columns.take()?);
     Ok(TokenRecord {

@@ -15,7 +15,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 9] = [
+const MIGRATIONS: [Migration; 10] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -28,6 +28,7 @@ const MIGRATIONS: [Migration; 9] = [
     // An older binary would not know what jobs name in S3.
     Migration { version: 8, oldest_binary: 8, sql: include_str!("migrations/0008_s3.sql") },
     Migration { version: 9, oldest_binary: 8, sql: include_str!("migrations/0009_log_arrival.sql") },
+    Migration { version: 10, oldest_binary: 8, sql: include_str!("migrations/0010_sessions.sql") },
 ];
 const MIGRATING: &str = "migrating the schema";
 

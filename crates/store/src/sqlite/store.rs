@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use super::scope::Scope;
 use super::{
     SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, nodes,
-    placement, pools, reports, retention, secrets, submit, summary, tokens, transfer,
+    placement, pools, reports, retention, secrets, sessions, submit, summary, tokens, transfer,
 };
 use crate::encoding::Prepared;
 use crate::logs::LogQuery;
@@ -17,10 +17,7 @@ use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewToken, NewTree, NodeHeartbeat,
-    NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired,
-    SealedSecrets, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord,
-    TreeRecord, WakeTopic,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken, NewTree, NodeHeartbeat, NotStarted, Placement, PlaceSnapshot, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -252,6 +249,31 @@ impl Store for SqliteStore {
     async fn revoke_token(&self, token_id: TokenId, by: &Actor) -> Stored<bool> {
         let by = by.clone();
         self.writer.write("revoking a token", move |scope| tokens::revoke(scope, token_id, &by)).await
+    }
+
+    async fn add_login(&self, login: NewLogin, by: &Actor) -> Stored<()> {
+        let by = by.clone();
+        self.writer.write("keeping a login code", move |scope| sessions::add_login(scope, &login, &by)).await
+    }
+
+    async fn begin_session(
+        &self,
+        key: SessionKey,
+        session: NewSession,
+        address: &str,
+    ) -> Stored<Option<SessionRecord>> {
+        let address = address.to_owned();
+        let begin = move |scope: &Scope<'_>| sessions::begin(scope, key, session, &address);
+        self.writer.write("beginning a session", begin).await
+    }
+
+    async fn session_by_hash(&self, hash: [u8; 32]) -> Stored<Option<SessionRecord>> {
+        self.readers.read("looking up a session", move |scope| sessions::by_hash(scope, hash)).await
+    }
+
+    async fn end_session(&self, hash: [u8; 32], by: &Actor) -> Stored<bool> {
+        let by = by.clone();
+        self.writer.write("ending a session", move |scope| sessions::end(scope, hash, &by)).await
     }
 
     async fn audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditRecord>> {

@@ -41,6 +41,15 @@ pub(super) fn by_hash(scope: &Scope<'_>, hash: [u8; 32]) -> Result<Option<TokenR
     rows.next()?.map(record).transpose()
 }
 
+/// The token with this id, if it counts.
+pub(super) fn by_id(scope: &Scope<'_>, id: uuid::Uuid) -> Result<Option<TokenRecord>, Fault> {
+    let sql =
+        format!("{COLUMNS} WHERE id = ?1 AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > ?2)");
+    let mut statement = scope.statement(&sql)?;
+    let mut rows = statement.query(params![id, scope.now().0])?;
+    rows.next()?.map(record).transpose()
+}
+
 /// All tokens, newest first.
 pub(super) fn all(scope: &Scope<'_>) -> Result<Vec<TokenRecord>, Fault> {
     let mut statement = scope.statement(&format!("{COLUMNS} ORDER BY created_ms DESC, id DESC"))?;

@@ -21,7 +21,7 @@ use super::{Cell, Gathered, Kind, Part, TABLES, Table};
 /// Of the form described above.
 const FORMAT: u32 = 1;
 /// The schema whose tables and columns these are, as PostgreSQL counts.
-const SCHEMA: i32 = 10;
+const SCHEMA: i32 = 11;
 /// No row of ours is as long.
 const LONGEST_LINE_BYTES: u64 = 64 << 20;
 

@@ -2,7 +2,7 @@
 //!
 //! Owns the list of tables and columns that move, and the file they move in ([`file`]). The dialects read and write by
 //! this list; interned ids travel as what they stand for. Not moved: `report_clock`, so that nothing is judged by
-//! silence for a lease after a move.
+//! silence for a lease after a move; sessions of people in browsers, who sign in anew.
 
 pub mod file;
 

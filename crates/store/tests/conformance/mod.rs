@@ -16,6 +16,7 @@ pub(crate) mod nodes;
 pub(crate) mod reading;
 pub(crate) mod secrets;
 pub(crate) mod services;
+pub(crate) mod sessions;
 pub(crate) mod submit;
 pub(crate) mod time;
 pub(crate) mod trail;
@@ -66,6 +67,8 @@ macro_rules! conformance_suite {
                 chunks_are_found_by_offset_arrival_and_time,
                 old_logs_of_jobs_that_go_on_are_dropped_by_whole_days,
                 months_of_old_logs_are_dropped_a_batch_at_a_time;
+            sessions: a_token_begins_sessions_that_end, a_login_code_begins_one_session, a_session_goes_with_its_token,
+                sessions_hold_on_every_server, what_is_past_its_end_is_swept;
             trail: tokens_count_until_revoked, a_token_may_end, changing_calls_are_audited,
                 old_things_are_removed_a_batch_at_a_time, a_lease_may_fetch_what_its_attempt_needs, a_lease_says_what_its_job_says, leases_and_now_are_known,
                 artifacts_go_when_nobody_needs_them, a_submit_that_names_a_doomed_artifact_spares_it,
