@@ -56,7 +56,9 @@ mod tests {
 
     #[test]
     fn only_pages_of_this_server_may_change_something_by_cookie() {
-        let cases: [(&[(&'static str, &'static str)], bool, bool); 14] = [
+        /// The headers sent, and whether they do where silence is allowed, and where it is refused.
+        type Case = (&'static [(&'static str, &'static str)], bool, bool);
+        let cases: [Case; 14] = [
             (&[], true, false),
             (&[("sec-fetch-site", "same-origin")], true, true),
             (&[("sec-fetch-site", "same-site")], false, false),

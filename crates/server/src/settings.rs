@@ -56,6 +56,11 @@ impl BasePath {
         if self.0.is_empty() { "/" } else { &self.0 }
     }
 
+    /// What addresses in pages are relative to; ends with `/`.
+    pub(crate) fn as_base(&self) -> String {
+        format!("{}/", self.0)
+    }
+
     /// The path without the prefix; `None` where it isn't below it.
     pub(crate) fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
         match path.strip_prefix(&self.0)? {

@@ -11,6 +11,7 @@ pub(crate) mod jobs;
 pub(crate) mod layers;
 mod nodes;
 pub mod openapi;
+mod pages;
 mod pools;
 mod query;
 mod sessions;
@@ -55,9 +56,10 @@ fn without_base_path(base_path: &BasePath, mut request: Request) -> Request {
     request
 }
 
-/// Authentication stands in front of every route, and of what is no route.
+/// Authentication stands in front of every route, and of what is no route; pages alone come before it.
 fn routes(server: Server) -> Router {
     let authentication = axum::middleware::from_fn_with_state(server.clone(), authenticate);
+    let pages = axum::middleware::from_fn_with_state(server.clone(), pages::serve);
     let measuring = axum::middleware::from_fn_with_state(server.clone(), layers::measure);
     Router::new()
         .route("/healthz", get(health::healthz))
@@ -67,6 +69,7 @@ fn routes(server: Server) -> Router {
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(authentication)
+        .layer(pages)
         .layer(measuring)
         .layer(axum::middleware::from_fn(layers::harden))
         .with_state(server)

@@ -70,11 +70,9 @@ async fn no_spelling_gets_around_authentication() {
         "//healthz",
         "/HEALTHZ",
         "/healthz/x",
-        "/",
         "/metrics",
         "/api/v1/openapi.json",
         "/api/v1/nothing",
-        "/index.html",
         "http://elsewhere/api/v1/jobs",
     ];
     for target in targets {
@@ -82,6 +80,14 @@ async fn no_spelling_gets_around_authentication() {
             let status = raw_status(&server, &format!("{method} {target} HTTP/1.1\r\nhost: x\r\n\r\n")).await;
             // What the HTTP parser itself refuses never gets to us.
             assert!(status == 401 || status == 400, "{method} {target}: {status}");
+        }
+    }
+    // The pages are open, to be read.
+    for target in ["/", "/index.html"] {
+        for (method, expected) in [("GET", 200), ("HEAD", 200), ("POST", 401), ("OPTIONS", 401), ("FOO", 401)]
+        {
+            let status = raw_status(&server, &format!("{method} {target} HTTP/1.1\r\nhost: x\r\n\r\n")).await;
+            assert_eq!(status, expected, "{method} {target}");
         }
     }
     let twice =

@@ -163,7 +163,7 @@ async fn what_does_not_exist_is_not_found() {
         (Method::DELETE, format!("/api/v1/tokens/{id}")),
         (Method::GET, format!("/api/v1/artifacts/{nothing}")),
         (Method::GET, "/api/v1/nothing".to_owned()),
-        (Method::GET, "/".to_owned()),
+        (Method::POST, "/".to_owned()),
     ];
     for (method, path) in calls {
         let response = caller.call(method, &path).send().await.expect("an answer");

@@ -12,6 +12,7 @@ mod logs;
 mod objects;
 mod openapi;
 mod outputs;
+mod pages;
 mod reading;
 mod secrets;
 mod sessions;
