@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::shell;
+use crate::{dashboard, shell};
 
 /// Where the release binaries lie.
 pub(crate) struct Binaries {
     pub(crate) jobyard: PathBuf,
 }
 
-/// Builds `jobyard`, and beside it `jobyard-sidecar`, static.
+/// Builds `jobyard` with the dashboard in it, where Node is, and beside it `jobyard-sidecar`, static.
 pub(crate) fn release() -> Result<Binaries, String> {
+    dashboard::build_if_possible()?;
     shell::run(&mut shell::cargo(&["build", "--release", "--package", "jobyard"]))?;
     let target = target_dir();
     let jobyard = target.join("release/jobyard");

@@ -34,15 +34,23 @@ pub(crate) fn run(afterwards: Afterwards) -> Result<(), String> {
     up.wait().map(|_| ()).map_err(|error| format!("waiting for jobyard up: {error}"))
 }
 
-/// Reads `ready <url>` from the standard output of `jobyard up`.
+/// Reads `ready <url>` from the standard output of `jobyard up`, and shows the link that signs a browser in.
 fn wait_until_ready(up: &mut Child) -> Result<String, String> {
     let output = up.stdout.take().ok_or("no standard output of jobyard up")?;
+    let mut ready = None;
     for line in BufReader::new(output).lines() {
         let line = line.map_err(|error| format!("reading from jobyard up: {error}"))?;
         println!("{line}");
         if let Some(url) = line.strip_prefix("ready ") {
-            return Ok(url.to_owned());
+            ready = Some(url.to_owned());
         }
+        // The last thing it says before it serves.
+        if line.starts_with("login ") {
+            break;
+        }
+    }
+    if let Some(url) = ready {
+        return Ok(url);
     }
     Err("jobyard up ended before it was ready; its messages stand above".to_owned())
 }

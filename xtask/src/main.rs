@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
 mod build;
+mod dashboard;
 mod deb;
 mod demo;
 mod shell;
@@ -15,9 +16,12 @@ cargo xtask COMMAND
 
   demo [--exit]   build Jobyard, start it on its embedded datastore, run a job and show its result;
                   goes on serving until Ctrl-C, unless --exit is given
-  build           build the release binaries, the sidecar statically, into target/release
+  dashboard       build the dashboard into dashboard/dist, for the binaries that are built next; needs Node
+  build           build the dashboard, where Node is, and the release binaries, the sidecar statically, into
+                  target/release
   deb             build them and a Debian package of them, into target/debian; needs dpkg-deb
-  test [FILTER]   check formatting, lints and tidy, then run all tests; with FILTER only the tests that match
+  test [FILTER]   check formatting, lints, tidy and the dashboard, then run all tests, and walk through the pages in a
+                  browser; with FILTER only the tests that match
   tidy            compare crate dependencies with the rules and the code map with crates/; list the longest files
   help            this text
 ";
@@ -28,6 +32,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["demo"] => demo::run(demo::Afterwards::Serve),
         ["demo", "--exit"] => demo::run(demo::Afterwards::Exit),
+        ["dashboard"] => dashboard::run(),
         ["build"] => build::release().map(|_| ()),
         ["deb"] => deb::run(),
         ["test"] => test::run(None),
