@@ -101,7 +101,8 @@ pub(crate) fn parse_fail_reason(word: &str) -> Option<FailReason> {
 }
 
 /// What of a spec the transitions of its job must know.
-pub(crate) fn policy_of(spec: &JobSpec) -> Policy {
+#[must_use]
+pub fn policy_of(spec: &JobSpec) -> Policy {
     Policy {
         kind: spec.kind,
         budgets: Budgets {

@@ -36,6 +36,7 @@ use tokio::sync::watch;
 
 pub use artifacts::{ArtifactCutoffs, LeasedAttempt, LeftoverArtifact, NewTree, Retired, TreeRecord};
 pub use audit::{Actor, AuditRecord};
+pub use encoding::policy_of;
 pub use error::{StoreError, SubmitError};
 pub use events::{EventCursor, EventFilter, EventPage, EventRecord};
 pub use jobs::{
@@ -160,6 +161,9 @@ pub trait Store: Send + Sync + 'static {
     /// Every node, by name and id.
     async fn nodes(&self) -> Result<Vec<NodeState>, StoreError>;
 
+    /// The jobs with an un-ended attempt on a node, oldest first, at most `limit`.
+    async fn jobs_on_node(&self, node_id: NodeId, limit: u32) -> Result<Vec<JobId>, StoreError>;
+
     /// Opens, cordons or drains a node; draining raises the intent of its attempts to `evict` in the same
     /// transaction. `false`: no such node.
     async fn set_node_gate(&self, node_id: NodeId, gate: NodeGate, by: &Actor) -> Result<bool, StoreError>;
@@ -233,6 +237,13 @@ pub trait Store: Send + Sync + 'static {
     /// Chunks of an attempt by arrival: those of `stream` (or both) that reach beyond `from` (of one stream), or that
     /// arrived after the chunk numbered `after_seq`.
     async fn log_chunks(&self, query: &logs::LogQuery) -> Result<Vec<LogChunk>, StoreError>;
+
+    /// How long each stream of the attempts with these numbers is, by number.
+    async fn log_extents(
+        &self,
+        job_id: JobId,
+        attempts: std::ops::RangeInclusive<u32>,
+    ) -> Result<Vec<(u32, LogExtent)>, StoreError>;
 
     /// How long each stream of an attempt is.
     async fn log_extent(&self, job_id: JobId, attempt: u32) -> Result<LogExtent, StoreError>;
@@ -315,6 +326,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The audit trail, newest first, below `before` (an audit number).
     async fn audit(&self, before: Option<i64>, limit: u32) -> Result<Vec<AuditRecord>, StoreError>;
+
+    /// The number of the newest row of the audit trail at this instant; `None`: there was none yet.
+    async fn audit_number_at(&self, at: Timestamp) -> Result<Option<i64>, StoreError>;
 
     // Moving to another datastore.
 

@@ -76,6 +76,8 @@ pub struct LogQuery {
     pub from: u64,
     /// Only chunks that arrived after this one.
     pub after_seq: i64,
+    /// Only chunks that arrived before this one.
+    pub before_seq: Option<i64>,
     /// The newest ones instead of the oldest, still in order of arrival.
     pub newest: bool,
     /// Only chunks read at or after this instant.

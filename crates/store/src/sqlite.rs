@@ -21,6 +21,7 @@ mod listing;
 mod load;
 mod logs;
 mod migrate;
+mod node_attempts;
 mod nodes;
 mod placement;
 #[cfg(test)]

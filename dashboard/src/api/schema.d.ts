@@ -290,14 +290,29 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists who did what, newest first. */
+        /**
+         * Lists who did what, newest first.
+         * @description A page looks at a bounded part of the trail: with filters it may be short, even empty, and still have a next one.
+         */
         get: {
             parameters: {
                 query?: {
+                    /** @description Of these kinds, joined by commas, such as `job.submit,job.cancel`; one that ends with a dot, such as `job.`, means all that begin so */
+                    action?: string;
+                    /** @description From this address */
+                    address?: string;
                     /** @description The `next_cursor` of the page before */
                     cursor?: string;
                     /** @description 1–500; 100 when left out */
                     limit?: number;
+                    /** @description At this instant (RFC 3339) or later */
+                    since?: string;
+                    /** @description About this id or name */
+                    target?: string;
+                    /** @description Before this instant */
+                    until?: string;
+                    /** @description Of this principal */
+                    who?: string;
                 };
                 header?: never;
                 path?: never;
@@ -314,7 +329,7 @@ export interface paths {
                         "application/json": components["schemas"]["Page_Audit"];
                     };
                 };
-                /** @description A bad cursor */
+                /** @description A bad cursor or filter */
                 400: {
                     headers: {
                         [name: string]: unknown;
@@ -796,6 +811,8 @@ export interface paths {
                 query?: {
                     /** @description Which attempt; the newest when left out */
                     attempt?: number;
+                    /** @description Suggest a file name to whoever saves it */
+                    download?: boolean;
                     /** @description Go on until the attempt is over */
                     follow?: boolean;
                     /** @description From this byte of the stream; needs `stream` */
@@ -856,6 +873,228 @@ export interface paths {
                 };
                 /** @description The log is older than logs are kept */
                 410: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs/pieces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists how the log of an attempt came, piece by piece over both streams: with it, bytes of the streams can be put in
+         *     the order of their arrival, and have times.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Which attempt; the newest when left out */
+                    attempt?: number;
+                    /** @description The `next_cursor` of the page before, or any piece's number: the page goes on behind it, in its order */
+                    cursor?: number;
+                    /** @description 1–1000; 100 when left out */
+                    limit?: number;
+                    /** @description `newest` first, which is usual, or `oldest` */
+                    order?: string;
+                    /** @description `stdout` or `stderr`; both when left out */
+                    stream?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_LogPiece"];
+                    };
+                };
+                /** @description Parameters that don't go together */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job or attempt */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Looks for a text in the log of an attempt: its bytes, no pattern.
+         * @description A call reads a bounded part of the log. Where that is not all, it answers a `next_cursor`, also without any match: go
+         *     on with it. Matches don't overlap, and none goes over the end of what there is.
+         */
+        get: {
+            parameters: {
+                query: {
+                    /** @description Which attempt; the newest when left out */
+                    attempt?: number;
+                    /** @description `exact`, which is usual, or `ignore`: ASCII letters match whatever their case */
+                    case?: string;
+                    /** @description The `next_cursor` of the call before */
+                    cursor?: string;
+                    /** @description From this byte of the stream on; needs `stream`, and lines are not counted then */
+                    from?: number;
+                    /** @description 1–500; 100 when left out */
+                    limit?: number;
+                    /** @description The text, 1–256 bytes */
+                    q: string;
+                    /** @description `stdout` or `stderr`; both, one after the other, when left out */
+                    stream?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description One item a match */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["LogSearch"];
+                    };
+                };
+                /** @description Parameters that don't go together */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job or attempt */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs/sizes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Says how long the logs of a job's attempts are, by number; of more than 1,000 those of the newest. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The job */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description One item an attempt */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_LogSizes"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such job */
+                404: {
                     headers: {
                         [name: string]: unknown;
                     };
@@ -1148,6 +1387,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Checks a job as a submit would, and says what it would wait for. Keeps nothing.
+         * @description Idempotency keys and the number of the owner's jobs are not looked at.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["JobSubmit"];
+                };
+            };
+            responses: {
+                /** @description It would be accepted */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["JobCheck"];
+                    };
+                };
+                /** @description Faults, all of them named */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description The token does not act for the owner */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too large */
+                413: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -1220,6 +1529,102 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads one node. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The node */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The node as it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Node"];
+                    };
+                };
+                /** @description No such node */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{id}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the un-ended attempts on a node. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The node */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description All of them, oldest job first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_NodeAttempt"];
+                    };
+                };
+                /** @description No such node */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/nodes/{id}/cordon": {
         parameters: {
             query?: never;
@@ -1275,7 +1680,39 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Says which attempts a drain would move, and where each would find room now. Changes nothing. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The node */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description As it is now; whatever waits besides is not looked at */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["DrainPreview"];
+                    };
+                };
+                /** @description No such node */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
         put?: never;
         /** Empties a node: no new attempts, and those it has move elsewhere at nobody's cost. */
         post: {
@@ -1475,6 +1912,42 @@ export interface paths {
                 };
             };
         };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schemas/job": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Serves the JSON Schema of what `POST /api/v1/jobs` takes. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description JSON Schema 2020-12 */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/schema+json": Record<string, never>;
+                    };
+                };
+            };
+        };
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -2171,6 +2644,31 @@ export interface components {
         Bytes: number | string;
         /** @description Cores, in steps of a thousandth. */
         Cores: number;
+        /** @description An attempt that would have to leave, and where its job would be placed next. */
+        DrainMove: components["schemas"]["NodeAttempt"] & {
+            /**
+             * Format: uuid
+             * @description The node with room for it now; absent when it would wait.
+             */
+            to_node_id?: string | null;
+            /** @description That node's name. */
+            to_node_name?: string | null;
+        };
+        /** @description What a drain would do, were it begun now. */
+        DrainPreview: {
+            /**
+             * Format: int32
+             * @description How many un-ended attempts the node has.
+             */
+            attempts: number;
+            /** @description Those that would have to leave; the others are being stopped anyway. */
+            moves: components["schemas"]["DrainMove"][];
+            /**
+             * Format: int32
+             * @description How many of these would have to wait for room.
+             */
+            would_wait: number;
+        };
         /** @enum {string} */
         EndedBy: "itself" | "stop" | "timeout" | "memory" | "shutdown" | "lease";
         /**
@@ -2326,6 +2824,15 @@ export interface components {
             /** @description What was accepted but looks wrong. Only in the answer to a submission. */
             warnings?: string[];
         };
+        /** @description A job that would be accepted, and what would become of it. */
+        JobCheck: {
+            /** @description Whose it would be. */
+            owner_id: string;
+            /** @description What can be accepted but looks wrong. */
+            warnings: string[];
+            /** @description What it would wait for. */
+            why: components["schemas"]["Why"];
+        };
         /** @enum {string} */
         JobKind: "task" | "service";
         /** @description What made a job, when that was no person. */
@@ -2462,6 +2969,94 @@ export interface components {
             /** @description The code; the dashboard takes it as `/login#<code>`. */
             login: string;
         };
+        /** @description One place where the text stands. */
+        LogMatch: {
+            /**
+             * Format: int32
+             * @description How many bytes match.
+             */
+            length: number;
+            /** @description The line around it, of a long one 512 bytes before and after; what is no UTF-8 is replaced. */
+            line: string;
+            /**
+             * Format: int64
+             * @description The line's number from 1; absent when the search did not begin at the log's beginning.
+             */
+            line_number?: number | null;
+            /**
+             * Format: int64
+             * @description Offset in the stream of the first byte of `line`.
+             */
+            line_offset: number;
+            /**
+             * Format: int64
+             * @description Offset in the stream of the first byte that matches.
+             */
+            offset: number;
+            /** @description `stdout` or `stderr`. */
+            stream: string;
+        };
+        /** @description Consecutive bytes of one stream that were read at one time. */
+        LogPiece: {
+            /**
+             * Format: int64
+             * @description Offset in the stream of the first byte.
+             */
+            from: number;
+            /**
+             * Format: int64
+             * @description The order of arrival within the attempt, over both streams; any of them is a cursor.
+             */
+            number: number;
+            /** @description `stdout` or `stderr`. */
+            stream: string;
+            /** @description When the first byte was read, by the node's clock. */
+            time: components["schemas"]["Time"];
+            /**
+             * Format: int64
+             * @description Offset in the stream after the last byte.
+             */
+            to: number;
+        };
+        /** @description A place in a log. */
+        LogPlace: {
+            /**
+             * Format: int64
+             * @description Offset in the stream.
+             */
+            offset: number;
+            /** @description `stdout` or `stderr`. */
+            stream: string;
+        };
+        /** @description What was found, and how far was looked. */
+        LogSearch: {
+            /** @description By stream and offset. */
+            items: components["schemas"]["LogMatch"][];
+            /** @description Give this as `cursor` to go on looking; absent at the log's end. */
+            next_cursor?: string | null;
+            /** @description Nothing else is to be found before this place. */
+            scanned_to: components["schemas"]["LogPlace"];
+        };
+        /** @description How long the log of an attempt is. */
+        LogSizes: {
+            /**
+             * Format: int32
+             * @description Which attempt.
+             */
+            attempt: number;
+            /** @description Nothing more comes. */
+            over: boolean;
+            /**
+             * Format: int64
+             * @description Bytes of standard error.
+             */
+            stderr: number;
+            /**
+             * Format: int64
+             * @description Bytes of standard output.
+             */
+            stdout: number;
+        };
         /** @description Who makes the call. */
         Me: {
             /** @description The principal's name. */
@@ -2521,6 +3116,43 @@ export interface components {
             suspended?: string | null;
             /** @description Its worker's version. */
             version: string;
+        };
+        /** @description An un-ended attempt on a node, and what one wants to know of its job there. */
+        NodeAttempt: {
+            /** @description Never two at a time. */
+            exclusive: boolean;
+            /** @description What is wanted of it. */
+            intent: components["schemas"]["Intent"];
+            /**
+             * Format: uuid
+             * @description Whose attempt it is.
+             */
+            job_id: string;
+            /** @description The job's name. */
+            job_name: string;
+            /** @description Whether it is meant to end. */
+            kind: components["schemas"]["JobKind"];
+            /** @description When its lease runs out unless it is renewed. */
+            lease_until: components["schemas"]["Time"];
+            /**
+             * Format: int32
+             * @description The attempt's number.
+             */
+            number: number;
+            /** @description The team that is accounted for. */
+            owner_id: string;
+            /** @description Where it is. */
+            phase: components["schemas"]["Phase"];
+            /** @description When it was claimed. */
+            placed_time: components["schemas"]["Time"];
+            /**
+             * Format: int32
+             * @description 0–100, more is more urgent.
+             */
+            priority: number;
+            /** @description What it reserves. */
+            resources: components["schemas"]["NodeResources"];
+            started_time?: components["schemas"]["Time"] | null;
         };
         /** @enum {string} */
         NodeGate: "open" | "cordoned" | "draining";
@@ -2771,6 +3403,58 @@ export interface components {
             next_cursor?: string | null;
         };
         /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_LogPiece: {
+            /** @description In the order of the list. */
+            items: {
+                /**
+                 * Format: int64
+                 * @description Offset in the stream of the first byte.
+                 */
+                from: number;
+                /**
+                 * Format: int64
+                 * @description The order of arrival within the attempt, over both streams; any of them is a cursor.
+                 */
+                number: number;
+                /** @description `stdout` or `stderr`. */
+                stream: string;
+                /** @description When the first byte was read, by the node's clock. */
+                time: components["schemas"]["Time"];
+                /**
+                 * Format: int64
+                 * @description Offset in the stream after the last byte.
+                 */
+                to: number;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_LogSizes: {
+            /** @description In the order of the list. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description Which attempt.
+                 */
+                attempt: number;
+                /** @description Nothing more comes. */
+                over: boolean;
+                /**
+                 * Format: int64
+                 * @description Bytes of standard error.
+                 */
+                stderr: number;
+                /**
+                 * Format: int64
+                 * @description Bytes of standard output.
+                 */
+                stdout: number;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
         Page_Node: {
             /** @description In the order of the list. */
             items: {
@@ -2817,6 +3501,48 @@ export interface components {
                 suspended?: string | null;
                 /** @description Its worker's version. */
                 version: string;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_NodeAttempt: {
+            /** @description In the order of the list. */
+            items: {
+                /** @description Never two at a time. */
+                exclusive: boolean;
+                /** @description What is wanted of it. */
+                intent: components["schemas"]["Intent"];
+                /**
+                 * Format: uuid
+                 * @description Whose attempt it is.
+                 */
+                job_id: string;
+                /** @description The job's name. */
+                job_name: string;
+                /** @description Whether it is meant to end. */
+                kind: components["schemas"]["JobKind"];
+                /** @description When its lease runs out unless it is renewed. */
+                lease_until: components["schemas"]["Time"];
+                /**
+                 * Format: int32
+                 * @description The attempt's number.
+                 */
+                number: number;
+                /** @description The team that is accounted for. */
+                owner_id: string;
+                /** @description Where it is. */
+                phase: components["schemas"]["Phase"];
+                /** @description When it was claimed. */
+                placed_time: components["schemas"]["Time"];
+                /**
+                 * Format: int32
+                 * @description 0–100, more is more urgent.
+                 */
+                priority: number;
+                /** @description What it reserves. */
+                resources: components["schemas"]["NodeResources"];
+                started_time?: components["schemas"]["Time"] | null;
             }[];
             /** @description Give this as `cursor` for the next page; absent on the last one. */
             next_cursor?: string | null;

@@ -12,8 +12,11 @@ mod attempt;
 mod audit;
 mod event;
 mod job;
+mod job_check;
 mod job_submit;
+mod log;
 mod node;
+mod node_attempt;
 mod page;
 mod pool;
 mod problem;
@@ -31,10 +34,13 @@ pub use attempt::{Attempt, Usage};
 pub use audit::Audit;
 pub use event::{Event, StreamStart};
 pub use job::{Job, JobResources, JobResult, ServiceExit};
+pub use job_check::JobCheck;
 pub use job_submit::{
     BatchAccepted, BatchItem, BatchSubmit, JobOrigin, JobSubmit, ResourcesSubmit, RetryRequest, SecretEnv,
 };
+pub use log::{LogMatch, LogPiece, LogPlace, LogSearch, LogSizes};
 pub use node::{Node, NodeResources};
+pub use node_attempt::{DrainMove, DrainPreview, NodeAttempt};
 pub use page::Page;
 pub use pool::Pool;
 pub use problem::{PROBLEM_CONTENT_TYPE, Problem, ProblemError};

@@ -134,6 +134,8 @@ pub(super) async fn download(
     let octets = HeaderValue::from_static("application/octet-stream");
     response.headers_mut().extend([
         (header::CONTENT_TYPE, octets),
+        // Whatever somebody uploaded is to be saved, never shown as a page.
+        (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
         (header::CONTENT_LENGTH, HeaderValue::from(length)),
         ACCEPT_RANGES,
     ]);

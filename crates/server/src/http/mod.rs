@@ -14,6 +14,7 @@ pub mod openapi;
 mod pages;
 mod pools;
 mod query;
+mod schemas;
 mod sessions;
 mod summary;
 mod tokens;
@@ -79,12 +80,17 @@ fn api() -> Router<Server> {
     Router::new()
         .route("/openapi.json", get(openapi::serve))
         .route("/jobs", post(jobs::submit).get(jobs::list))
+        .route("/schemas/job", get(schemas::job))
+        .route("/jobs/check", post(jobs::check))
         .route("/jobs/batch", post(jobs::submit_batch))
         .route("/jobs/{id}", get(jobs::read))
         .route("/jobs/{id}/attempts", get(jobs::attempts))
         .route("/jobs/{id}/events", get(jobs::history))
         .route("/jobs/{id}/why", get(jobs::why))
         .route("/jobs/{id}/logs", get(jobs::logs))
+        .route("/jobs/{id}/logs/sizes", get(jobs::log_sizes))
+        .route("/jobs/{id}/logs/pieces", get(jobs::log_pieces))
+        .route("/jobs/{id}/logs/search", get(jobs::search_logs))
         .route("/jobs/{id}/cancel", post(jobs::cancel))
         .route("/jobs/{id}/stop", post(jobs::stop))
         .route("/jobs/{id}/retry", post(jobs::retry))
@@ -93,9 +99,11 @@ fn api() -> Router<Server> {
         .route("/artifacts/batch", post(artifact_batch::upload))
         .route("/trees/{sha256}", put(trees::upload).get(trees::download).head(trees::look))
         .route("/nodes", get(nodes::list))
+        .route("/nodes/{id}", get(nodes::read))
+        .route("/nodes/{id}/attempts", get(nodes::attempts))
         .route("/nodes/{id}/cordon", post(nodes::cordon))
         .route("/nodes/{id}/uncordon", post(nodes::uncordon))
-        .route("/nodes/{id}/drain", post(nodes::drain))
+        .route("/nodes/{id}/drain", get(nodes::preview_drain).post(nodes::drain))
         .route("/pools", get(pools::list))
         .route("/pools/{name}", put(pools::make))
         .route("/tokens", get(tokens::list).post(tokens::create))

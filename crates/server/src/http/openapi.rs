@@ -8,7 +8,8 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi};
 
 use super::{
-    artifact_batch, artifacts, audit, events, health, jobs, nodes, pools, sessions, summary, tokens, trees,
+    artifact_batch, artifacts, audit, events, health, jobs, nodes, pools, schemas, sessions, summary, tokens,
+    trees,
 };
 use crate::cookie;
 use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
@@ -21,12 +22,14 @@ use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
         license(name = "Apache-2.0 OR MIT")
     ),
     paths(
-        serve, jobs::submit::submit, jobs::submit::submit_batch, jobs::list::list, jobs::read::read, jobs::read::attempts,
-        jobs::read::why, jobs::history::history, jobs::logs::logs, jobs::control::cancel, jobs::control::stop,
+        serve, jobs::submit::submit, jobs::submit::submit_batch, jobs::submit::check, jobs::list::list, jobs::read::read, jobs::read::attempts,
+        jobs::read::why, jobs::history::history, jobs::logs::logs, jobs::log_search::sizes, jobs::log_search::pieces,
+        jobs::log_search::find, jobs::control::cancel, jobs::control::stop,
         jobs::control::retry, artifacts::upload, artifacts::look, artifacts::download, artifacts::missing,
-        artifact_batch::upload,         trees::upload, trees::look, trees::download, nodes::list, nodes::cordon, nodes::uncordon,
+        artifact_batch::upload, trees::upload, trees::look, trees::download, nodes::list, nodes::read, nodes::attempts,
+        nodes::preview_drain, nodes::cordon, nodes::uncordon,
         nodes::drain, pools::list, pools::make, tokens::me, tokens::list, tokens::create, tokens::revoke, audit::list,
-        sessions::begin, sessions::end, sessions::link,
+        schemas::job, sessions::begin, sessions::end, sessions::link,
         summary::read, events::follow, health::healthz, health::readyz, health::metrics
     ),
     components(schemas(ArtifactBatch, Event, StreamStart)),

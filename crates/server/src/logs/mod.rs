@@ -5,7 +5,9 @@
 
 mod reader;
 mod retention;
+mod search;
 mod tail;
 
 pub(crate) use reader::{LogReader, Wanted};
 pub use retention::{LogRetention, drop_old_logs};
+pub(crate) use search::{Cursor, Sought, search, word};

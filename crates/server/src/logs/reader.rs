@@ -152,6 +152,7 @@ impl LogReader {
             stream: self.wanted.stream,
             from: self.wanted.from,
             after_seq: self.after_seq,
+            before_seq: None,
             newest: false,
             since: self.wanted.since,
             limit: PAGE_CHUNKS,

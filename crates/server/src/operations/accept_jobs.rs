@@ -64,7 +64,8 @@ pub(crate) async fn accept_jobs(
     Ok(Accepted { items, warnings })
 }
 
-fn new_jobs(
+/// The jobs as they would be kept: whose they are, and nothing that their owner may not name.
+pub(super) fn new_jobs(
     server: &Server,
     caller: &Caller,
     parsed: Vec<ParsedJob>,
@@ -163,7 +164,8 @@ async fn submit(
     }
 }
 
-fn refused(error: SubmitError, shape: Shape) -> ApiError {
+/// What a submit is refused with.
+pub(super) fn refused(error: SubmitError, shape: Shape) -> ApiError {
     match error {
         SubmitError::KeyConflict { index, job_id } => {
             ApiError::KeyConflict { job_id, pointer: shape.pointer(index, "idempotency_key") }
@@ -178,7 +180,7 @@ fn refused(error: SubmitError, shape: Shape) -> ApiError {
 }
 
 /// What can be accepted but looks wrong: no node that exists could ever run it.
-async fn warnings(server: &Server, jobs: &[NewJob]) -> Result<Vec<String>, ApiError> {
+pub(super) async fn warnings(server: &Server, jobs: &[NewJob]) -> Result<Vec<String>, ApiError> {
     let fleet = server.fleet().nodes(server.store()).await?;
     let now = server.clock().now();
     let mut warnings = BTreeSet::new();

@@ -311,18 +311,23 @@ pub(crate) struct Held {
 
 impl<'a> Hand<'a> {
     pub(crate) async fn register(server: &'a TestServer) -> Self {
+        Self::register_as(server, "node-a", 0xabcd, 4_000).await
+    }
+
+    /// A node with so much CPU.
+    pub(crate) async fn register_as(server: &'a TestServer, name: &str, id: u128, cpu_milli: u64) -> Self {
         let hand = Self {
             store: &server.store,
-            node_id: NodeId(Uuid::from_u128(0xabcd)),
+            node_id: NodeId(Uuid::from_u128(id)),
             session: SessionId(Uuid::from_u128(1)),
         };
         let node = NodeRegistration {
             node_id: hand.node_id,
             session: hand.session,
             boot_id: "boot".to_owned(),
-            name: "node-a".to_owned(),
+            name: name.to_owned(),
             pool: "default".to_owned(),
-            capacity: Resources { cpu_milli: 4_000, memory_bytes: 4 << 30 },
+            capacity: Resources { cpu_milli, memory_bytes: 4 << 30 },
             max_attempts: 100,
             labels: BTreeMap::from([("disk".to_owned(), "ssd".to_owned())]),
             runtimes: vec![Runtime::Process],

@@ -106,3 +106,44 @@ async fn a_node_token_may_only_join() {
     Reply::of(response).await.expect(StatusCode::FORBIDDEN, "role_too_weak");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn the_audit_trail_is_searched() {
+    let server = TestServer::start().await;
+    let (admin, caller) = (server.admin().await, server.submitter().await);
+    let first = caller.submit(fine()).await;
+    caller.post(&format!("/api/v1/jobs/{first}/cancel"), &json!(null)).await.ok();
+    server.clock.advance_ms(3_600_000);
+    caller.submit(fine()).await;
+    admin.post("/api/v1/tokens", &json!({"name": "t", "role": "viewer"})).await.ok();
+    let found = async |query: &str| {
+        let page = admin.get(&format!("/api/v1/audit?{query}")).await.ok();
+        let items = page["items"].as_array().expect("items").clone();
+        items.iter().map(|item| item["action"].as_str().expect("an action").to_owned()).collect::<Vec<_>>()
+    };
+    for (query, expected) in [
+        ("who=submitter-team", &["job.submit", "job.cancel", "job.submit"][..]),
+        ("who=submitter", &[]),
+        ("action=job.submit", &["job.submit", "job.submit"]),
+        ("action=job.cancel,token.create&who=admin-ops", &["token.create"]),
+        ("action=job.", &["job.submit", "job.cancel", "job.submit"]),
+        ("action=job", &[]),
+        (&format!("target={first}"), &["job.cancel", "job.submit"]),
+        (&format!("target={first}&limit=1"), &["job.cancel"]),
+        ("address=127.0.0.1&action=token.create", &["token.create"]),
+        ("address=10.0.0.1", &[]),
+        ("since=2026-05-01T09:00:00Z", &["token.create", "job.submit"]),
+        ("until=2026-05-01T09:00:00Z&action=job.", &["job.cancel", "job.submit"]),
+        ("until=2026-05-01T07:00:00Z", &[]),
+    ] {
+        assert_eq!(found(query).await, expected, "{query}");
+    }
+    let first_page = admin.get(&format!("/api/v1/audit?target={first}&limit=1")).await.ok();
+    let cursor = first_page["next_cursor"].as_str().expect("a cursor");
+    assert_eq!(found(&format!("target={first}&cursor={cursor}")).await, ["job.submit"]);
+    for (query, pointer) in [("since=now", "?since"), ("limit=0", "?limit"), ("actor=x", "?actor")] {
+        let reply = admin.get(&format!("/api/v1/audit?{query}")).await;
+        assert!(reply.body["errors"][0]["pointer"] == pointer, "{}", reply.body);
+    }
+    server.stop().await;
+}

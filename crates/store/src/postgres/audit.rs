@@ -13,6 +13,7 @@ const INSERT: &str = "INSERT INTO audit (at_ms, who, address, action, target, de
     SELECT jobyard_now(), who, address, action, target, detail
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
     AS new(who, address, action, target, detail)";
+const NUMBER_AT: &str = "SELECT number FROM audit WHERE at_ms <= $1 ORDER BY at_ms DESC LIMIT 1";
 const PAGE: &str = "SELECT number, at_ms, who, address, action, target, detail FROM audit
     WHERE number < $1 ORDER BY number DESC LIMIT $2";
 
@@ -42,6 +43,15 @@ pub(super) fn insert(notes: &[Note]) -> Query {
         .bind_each(notes, |note| note.action)
         .bind_each(notes, |note| note.target.clone())
         .bind_each(notes, |note| note.detail.clone())
+}
+
+/// The number of the newest row at this instant.
+pub(super) async fn number_at(core: &Core, at: Timestamp) -> Result<Option<i64>, StoreError> {
+    const DOING: &str = "reading the audit trail";
+    let query = || [Query::new(NUMBER_AT).bind(at.0)];
+    let [rows] = core.database.read(query).await.map_err(|fault| fault.during(DOING))?;
+    let number = rows.first().map(|row| Columns::of(row).take()).transpose();
+    number.map_err(|fault| fault.during(DOING))
 }
 
 /// The newest rows below `before`.

@@ -4,6 +4,7 @@
 //! order of arrival and on the end of each stream let one of them in, and the other looks again.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use jobyard_model::{JobId, LeaseId, Timestamp};
@@ -16,7 +17,7 @@ use super::query::Query;
 use super::session::{Rows, Session};
 use crate::encoding::{amount, column, inconsistent};
 use crate::logs::{DropBefore, JOBS_A_DROP, LogQuery, ROWS_A_DROP};
-use crate::rows::number_column;
+use crate::rows::{number, number_column};
 use crate::wake::{WakeTopic, Wakes};
 use crate::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, LogsDropped, StoreError};
 
@@ -45,14 +46,23 @@ const INSERT: &str = "INSERT INTO log_chunk (job_id, attempt, seq, stream, from_
     AS new(job_id, attempt, seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset)
   ORDER BY job_id, attempt, seq";
 
+// Of one stream, the order of arrival is that of the offsets: the index on its ends finds any place of a long log.
+const OLDEST_OF_STREAM: &str =
+    "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset
+  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3 AND seq < $4 AND at_ms >= $5
+    AND stream = $7 AND to_offset > $8
+  ORDER BY to_offset LIMIT $6";
+const NEWEST_OF_STREAM: &str =
+    "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset
+  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3 AND seq < $4 AND at_ms >= $5
+    AND stream = $7 AND to_offset > $8
+  ORDER BY to_offset DESC LIMIT $6";
 const OLDEST: &str = "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset
-  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3
-    AND ($4::smallint IS NULL OR stream = $4 AND to_offset > $5) AND at_ms >= $6
-  ORDER BY seq LIMIT $7";
+  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3 AND seq < $4 AND at_ms >= $5
+  ORDER BY seq LIMIT $6";
 const NEWEST: &str = "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset
-  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3
-    AND ($4::smallint IS NULL OR stream = $4 AND to_offset > $5) AND at_ms >= $6
-  ORDER BY seq DESC LIMIT $7";
+  FROM log_chunk WHERE job_id = $1 AND attempt = $2 AND seq > $3 AND seq < $4 AND at_ms >= $5
+  ORDER BY seq DESC LIMIT $6";
 
 // What has a lease is appended to meanwhile: rows only ever come after those that are looked at.
 const UNENDED: &str = "SELECT id FROM job_live WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3";
@@ -175,15 +185,24 @@ pub(super) async fn chunks(core: &Core, query: &LogQuery) -> Result<Vec<LogChunk
 }
 
 async fn try_chunks(core: &Core, query: &LogQuery) -> Result<Vec<LogChunk>, Fault> {
+    let sql = match (query.stream, query.newest) {
+        (Some(_), false) => OLDEST_OF_STREAM,
+        (Some(_), true) => NEWEST_OF_STREAM,
+        (None, false) => OLDEST,
+        (None, true) => NEWEST,
+    };
     let ask = || {
-        [Query::new(if query.newest { NEWEST } else { OLDEST })
+        let ask = Query::new(sql)
             .bind(query.job_id.0)
             .bind(number_column(query.attempt))
             .bind(query.after_seq)
-            .bind(query.stream.map(|stream| stream as i16))
-            .bind(column(query.from))
+            .bind(query.before_seq.unwrap_or(i64::MAX))
             .bind(query.since.map_or(i64::MIN, |since| since.0))
-            .bind(i64::from(query.limit))]
+            .bind(i64::from(query.limit));
+        [match query.stream {
+            Some(stream) => ask.bind(stream as i16).bind(column(query.from)),
+            None => ask,
+        }]
     };
     let [rows] = core.database.read(ask).await?;
     let mut chunks = rows.iter().map(|row| chunk(query, row)).collect::<Result<Vec<_>, _>>()?;
@@ -216,12 +235,25 @@ fn chunk(query: &LogQuery, row: &tokio_postgres::Row) -> Result<LogChunk, Fault>
 
 /// How long each stream is.
 pub(super) async fn extent(core: &Core, job_id: JobId, attempt: u32) -> Result<LogExtent, StoreError> {
+    let extents = extents(core, job_id, attempt..=attempt).await?;
+    Ok(extents.into_iter().next().map(|(_, extent)| extent).unwrap_or_default())
+}
+
+/// How long each stream of several attempts is, by number.
+pub(super) async fn extents(
+    core: &Core,
+    job_id: JobId,
+    attempts: RangeInclusive<u32>,
+) -> Result<Vec<(u32, LogExtent)>, StoreError> {
     const DOING: &str = "looking for the end of a log";
-    let attempts = [(job_id.0, number_column(attempt))];
+    let attempts: Vec<Attempt> = attempts.map(|attempt| (job_id.0, number_column(attempt))).collect();
     let rows = core.database.read(|| [ask_extents(&attempts)]).await;
     let [rows] = rows.map_err(|fault| fault.during(DOING))?;
     let extents = read_extents(&rows).map_err(|fault| fault.during(DOING))?;
-    Ok(extents.into_values().next().unwrap_or_default())
+    let mut extents: Vec<_> =
+        extents.into_iter().map(|((_, attempt), extent)| (number(attempt), extent)).collect();
+    extents.sort_unstable_by_key(|(number, _)| *number);
+    Ok(extents)
 }
 
 /// Drops what jobs that have not ended said before the days that are kept.

@@ -25,6 +25,7 @@ mod jobs;
 mod load;
 mod logs;
 mod migrate;
+mod node_attempts;
 mod nodes;
 mod pacing;
 mod placement;

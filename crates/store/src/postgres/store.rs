@@ -1,5 +1,6 @@
 //! The trait, each call handed to its file.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,15 +12,18 @@ use tokio::sync::{mpsc, watch};
 use super::query::Query;
 use super::{
     PostgresStore, artifact_use, artifacts, audit, control, due, events, fault, followers, jobs, load, logs,
-    nodes, placement, pools, reports, retention, secrets, sessions, submission, submit, summary, tokens,
-    transfer,
+    node_attempts, nodes, placement, pools, reports, retention, secrets, sessions, submission, submit,
+    summary, tokens, transfer,
 };
 use crate::logs::LogQuery;
 use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken, NewTree, NodeHeartbeat, NotStarted, Placement, PlaceSnapshot, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken,
+    NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed,
+    ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store,
+    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -112,6 +116,10 @@ impl Store for PostgresStore {
         nodes::all(&self.core).await
     }
 
+    async fn jobs_on_node(&self, node_id: NodeId, limit: u32) -> Stored<Vec<JobId>> {
+        node_attempts::jobs(&self.core, node_id, limit).await
+    }
+
     async fn set_node_gate(&self, node_id: NodeId, gate: NodeGate, by: &Actor) -> Stored<bool> {
         nodes::set_gate(&self.core, node_id, gate, by).await
     }
@@ -180,6 +188,14 @@ impl Store for PostgresStore {
 
     async fn log_chunks(&self, query: &LogQuery) -> Stored<Vec<LogChunk>> {
         logs::chunks(&self.core, query).await
+    }
+
+    async fn log_extents(
+        &self,
+        job_id: JobId,
+        attempts: RangeInclusive<u32>,
+    ) -> Stored<Vec<(u32, LogExtent)>> {
+        logs::extents(&self.core, job_id, attempts).await
     }
 
     async fn log_extent(&self, job_id: JobId, attempt: u32) -> Stored<LogExtent> {
@@ -261,6 +277,10 @@ impl Store for PostgresStore {
 
     async fn audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditRecord>> {
         audit::page(&self.core, before, limit).await
+    }
+
+    async fn audit_number_at(&self, at: Timestamp) -> Stored<Option<i64>> {
+        audit::number_at(&self.core, at).await
     }
 
     async fn dump(&self, with_running: bool, into: mpsc::Sender<Part>) -> Stored<()> {

@@ -1,7 +1,7 @@
 //! The table `audit`: who did what.
 
 use jobyard_model::Timestamp;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use super::fault::Fault;
 use super::scope::Scope;
@@ -21,6 +21,12 @@ pub(super) fn note(
     let (who, address) = (clean(&by.name), clean(&by.address));
     scope.execute(sql, params![scope.now().0, who, address, action, clean(target), clean(detail)])?;
     Ok(())
+}
+
+/// The number of the newest row at this instant.
+pub(super) fn number_at(scope: &Scope<'_>, at: Timestamp) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT number FROM audit WHERE at_ms <= ?1 ORDER BY at_ms DESC LIMIT 1";
+    Ok(scope.statement(sql)?.query_row([at.0], |row| row.get(0)).optional()?)
 }
 
 /// The newest rows below `before`.

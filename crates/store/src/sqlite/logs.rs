@@ -1,5 +1,7 @@
 //! The table `log_chunk`.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 use jobyard_model::{JobId, LeaseId, Timestamp};
 use rusqlite::{OptionalExtension, Row, params};
@@ -77,14 +79,24 @@ fn stream_end(scope: &Scope<'_>, job_id: JobId, attempt: u32, stream: LogStream)
     Ok(end.map_or(0, amount))
 }
 
+/// Of one stream, the order of arrival is that of the offsets: the index on its ends finds any place of a long log.
+pub(super) fn chunks_sql(is_of_stream: bool, newest: bool) -> String {
+    let order = if newest { "DESC" } else { "ASC" };
+    // Both parameters are there in either case.
+    let (of_stream, by) = match is_of_stream {
+        true => ("stream = ?4 AND to_offset > ?5", "to_offset"),
+        false => ("?4 IS NULL AND ?5 >= 0", "seq"),
+    };
+    format!(
+        "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset FROM log_chunk \
+        WHERE job_id = ?1 AND attempt = ?2 AND seq > ?3 AND {of_stream} \
+        AND at_ms >= ?6 AND seq < ?8 ORDER BY {by} {order} LIMIT ?7"
+    )
+}
+
 /// Chunks by arrival.
 pub(super) fn chunks(scope: &Scope<'_>, query: &LogQuery) -> Result<Vec<LogChunk>, Fault> {
-    let order = if query.newest { "DESC" } else { "ASC" };
-    let sql = format!(
-        "SELECT seq, stream, from_offset, to_offset, at_ms, inline, segment, segment_offset FROM log_chunk \
-        WHERE job_id = ?1 AND attempt = ?2 AND seq > ?3 AND (?4 IS NULL OR stream = ?4 AND to_offset > ?5) \
-        AND at_ms >= ?6 ORDER BY seq {order} LIMIT ?7"
-    );
+    let sql = chunks_sql(query.stream.is_some(), query.newest);
     let stream = query.stream.map(|stream| stream as i16);
     let since = query.since.map_or(i64::MIN, |since| since.0);
     let mut statement = scope.statement(&sql)?;
@@ -95,7 +107,8 @@ pub(super) fn chunks(scope: &Scope<'_>, query: &LogQuery) -> Result<Vec<LogChunk
         stream,
         column(query.from),
         since,
-        query.limit
+        query.limit,
+        query.before_seq.unwrap_or(i64::MAX)
     ])?;
     let mut chunks = Vec::new();
     while let Some(row) = rows.next()? {
@@ -130,6 +143,15 @@ fn chunk(query: &LogQuery, row: &Row<'_>) -> Result<LogChunk, Fault> {
         seq: row.get(0)?,
         body,
     })
+}
+
+/// How long each stream of several attempts is, by number.
+pub(super) fn extents(
+    scope: &Scope<'_>,
+    job_id: JobId,
+    attempts: RangeInclusive<u32>,
+) -> Result<Vec<(u32, LogExtent)>, Fault> {
+    attempts.map(|attempt| Ok((attempt, extent(scope, job_id, attempt)?))).collect()
 }
 
 /// How long each stream is.

@@ -3,7 +3,7 @@
 use jobyard_model::{Status, Timestamp};
 use rusqlite::Connection;
 
-use super::{due, groups, listing, migrate, placement, retention, summary};
+use super::{due, groups, listing, logs, migrate, placement, retention, summary};
 
 /// How SQLite means to execute the statement, one step a line.
 fn plan(connection: &Connection, sql: &str) -> String {
@@ -31,6 +31,15 @@ fn hot_statements_search_their_index_and_never_sort() {
         (listing::BY_RUNNING.to_owned(), "PRIMARY KEY (job_id<?)"),
         (listing::outstanding_sql(Status::Retry), "job_live_outstanding (status=? AND id<?)"),
         (listing::ended_sql(Status::Success), "job_end_listed (status=? AND job_id<?)"),
+        (logs::chunks_sql(false, true), "(job_id=? AND attempt=? AND seq>? AND seq<?)"),
+        (
+            logs::chunks_sql(true, false),
+            "log_chunk_stream_end (job_id=? AND attempt=? AND stream=? AND to_offset>?)",
+        ),
+        (
+            logs::chunks_sql(true, true),
+            "log_chunk_stream_end (job_id=? AND attempt=? AND stream=? AND to_offset>?)",
+        ),
         (retention::OLD_JOBS.to_owned(), "job_end_finished (status=? AND finished_ms<?)"),
         (summary::count_sql(Status::Waiting), "INDEX job_live_claim"),
         (summary::count_sql(Status::Ready), "job_live_"),

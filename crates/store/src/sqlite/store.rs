@@ -1,5 +1,7 @@
 //! The trait, each call handed to the writer or to a reader.
 
+use std::ops::RangeInclusive;
+
 use async_trait::async_trait;
 use jobyard_model::ids::TokenId;
 use jobyard_model::node::{NodeGate, NodeRegistration};
@@ -8,8 +10,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::scope::Scope;
 use super::{
-    SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, nodes,
-    placement, pools, reports, retention, secrets, sessions, submit, summary, tokens, transfer,
+    SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, node_attempts,
+    nodes, placement, pools, reports, retention, secrets, sessions, submit, summary, tokens, transfer,
 };
 use crate::encoding::Prepared;
 use crate::logs::LogQuery;
@@ -17,7 +19,10 @@ use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
     EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken, NewTree, NodeHeartbeat, NotStarted, Placement, PlaceSnapshot, PoolRecord, RegisterAnswer, Removed, ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store, StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken,
+    NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed,
+    ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store,
+    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -118,6 +123,11 @@ impl Store for SqliteStore {
         self.readers.read("reading nodes", |scope| nodes::of_pool(scope, None)).await
     }
 
+    async fn jobs_on_node(&self, node_id: NodeId, limit: u32) -> Stored<Vec<JobId>> {
+        let read = move |scope: &Scope<'_>| node_attempts::jobs(scope, node_id, limit);
+        self.readers.read("reading what is on a node", read).await
+    }
+
     async fn set_node_gate(&self, node_id: NodeId, gate: NodeGate, by: &Actor) -> Stored<bool> {
         let by = by.clone();
         self.writer
@@ -195,6 +205,15 @@ impl Store for SqliteStore {
     async fn log_chunks(&self, query: &LogQuery) -> Stored<Vec<LogChunk>> {
         let query = query.clone();
         self.readers.read("reading logs", move |scope| logs::chunks(scope, &query)).await
+    }
+
+    async fn log_extents(
+        &self,
+        job_id: JobId,
+        attempts: RangeInclusive<u32>,
+    ) -> Stored<Vec<(u32, LogExtent)>> {
+        let read = move |scope: &Scope<'_>| logs::extents(scope, job_id, attempts);
+        self.readers.read("looking for the end of a log", read).await
     }
 
     async fn log_extent(&self, job_id: JobId, attempt: u32) -> Stored<LogExtent> {
@@ -278,6 +297,10 @@ impl Store for SqliteStore {
 
     async fn audit(&self, before: Option<i64>, limit: u32) -> Stored<Vec<AuditRecord>> {
         self.readers.read("reading the audit trail", move |scope| audit::page(scope, before, limit)).await
+    }
+
+    async fn audit_number_at(&self, at: Timestamp) -> Stored<Option<i64>> {
+        self.readers.read("reading the audit trail", move |scope| audit::number_at(scope, at)).await
     }
 
     async fn dump(&self, with_running: bool, into: mpsc::Sender<Part>) -> Stored<()> {

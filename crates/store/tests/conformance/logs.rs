@@ -29,6 +29,7 @@ fn query(claimed: &Claimed) -> LogQuery {
         stream: None,
         from: 0,
         after_seq: 0,
+        before_seq: None,
         newest: false,
         since: None,
         limit: 100,
@@ -68,6 +69,8 @@ pub(crate) async fn chunks_append_where_the_stream_ends(world: &World) {
     assert_eq!(texts, [(Stdout, inline(binary)), (Stderr, inline("err")), (Stdout, inline("more"))]);
     assert!(chunks.iter().all(|chunk| chunk.lease_id == LeaseId(Uuid::nil())));
     assert_eq!(world.store.log_extent(new_job_id(), 1).await.unwrap(), LogExtent::default());
+    let both = world.store.log_extents(claimed.job_id, 1..=2).await.unwrap();
+    assert_eq!(both, [(1, extent), (2, LogExtent::default())]);
 }
 
 pub(crate) async fn a_gap_says_where_to_go_on(world: &World) {
@@ -119,6 +122,12 @@ pub(crate) async fn chunks_are_found_by_offset_arrival_and_time(world: &World) {
     assert!(beyond.iter().all(|chunk| chunk.stream == Stdout));
     let later = read(LogQuery { after_seq: all[14].seq, ..query(&claimed) }).await;
     assert_eq!(later, all[15..]);
+    let between = LogQuery { after_seq: all[4].seq, before_seq: Some(all[15].seq), ..query(&claimed) };
+    assert_eq!(read(between.clone()).await, all[5..15]);
+    let last_before = LogQuery { newest: true, limit: 3, ..between };
+    assert_eq!(read(last_before.clone()).await, all[12..15]);
+    let of_stream = read(LogQuery { stream: Some(Stderr), ..last_before }).await;
+    assert_eq!(of_stream.iter().map(|chunk| chunk.seq).collect::<Vec<_>>(), [10, 12, 14]);
     let tail = read(LogQuery { newest: true, limit: 3, ..query(&claimed) }).await;
     assert_eq!(tail, all[17..]);
     let since = read(LogQuery { since: Some(Timestamp(1_045)), ..query(&claimed) }).await;

@@ -51,7 +51,7 @@ macro_rules! conformance_suite {
             nodes: a_node_registers_and_is_heard, the_newest_session_wins, a_new_boot_proves_the_old_one_gone,
                 two_boots_that_take_turns_are_quarantined, claim_leases_that_run_out_suspend_a_node,
                 claims_of_a_worker_that_is_gone_suspend_no_node,
-                refusals_do_not_suspend_a_node, a_drain_evicts, pools_exist_by_put;
+                refusals_do_not_suspend_a_node, a_drain_evicts, what_is_on_a_node_is_known, pools_exist_by_put;
             time: silence_is_judged_while_servers_are_heard, a_stale_stamp_holds_silence_back,
                 a_gap_holds_silence_back_for_a_lease, a_step_back_holds_silence_back, a_renewal_keeps_an_attempt,
                 a_claim_lease_runs_out, start_within_ends_a_job, run_at_is_kept,

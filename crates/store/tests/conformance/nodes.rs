@@ -201,6 +201,19 @@ pub(crate) async fn a_drain_evicts(world: &World) {
     assert!(!world.store.set_node_gate(nobody, NodeGate::Cordoned, &ann()).await.unwrap());
 }
 
+pub(crate) async fn what_is_on_a_node_is_known(world: &World) {
+    let (node, other) = (world.node().await, world.node().await);
+    let first = world.running(spec(), &node).await;
+    let elsewhere = world.running(spec(), &other).await;
+    let second = world.placed(spec(), &node).await;
+    let on = async |node: &Node, limit| world.store.jobs_on_node(node.id(), limit).await.unwrap();
+    assert_eq!(on(&node, 10).await, [first.job_id, second.job_id]);
+    assert_eq!(on(&node, 1).await, [first.job_id]);
+    assert_eq!(on(&other, 10).await, [elsewhere.job_id]);
+    world.end(&first, exit(0)).await;
+    assert_eq!(on(&node, 10).await, [second.job_id]);
+}
+
 pub(crate) async fn pools_exist_by_put(world: &World) {
     world.store.put_pool("gpu", &ann()).await.unwrap();
     world.store.put_pool("gpu", &ann()).await.unwrap();

@@ -91,6 +91,9 @@ pub(crate) async fn changing_calls_are_audited(world: &World) {
     assert!(trail[9].detail.contains('3'), "{:?}", trail[9]);
     assert_eq!(trail[8].target, jobs[0].to_string());
     assert_eq!(world.store.audit(Some(trail[3].number), 2).await.unwrap(), trail[4..6]);
+    let at = async |time| world.store.audit_number_at(time).await.unwrap();
+    assert_eq!(at(trail[0].at).await, Some(trail[0].number));
+    assert_eq!(at(Timestamp(trail[9].at.0 - 1)).await, None);
 }
 
 pub(crate) async fn old_things_are_removed_a_batch_at_a_time(world: &World) {

@@ -7,13 +7,14 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use jobyard_api::json::Problem;
 use jobyard_api::strict::FaultCode;
-use jobyard_store::LogStream;
+use jobyard_model::JobId;
+use jobyard_store::{JobRecord, LogStream};
 
 use crate::authentication::Caller;
 use crate::error::ApiError;
 use crate::http::path_id;
 use crate::http::query::QueryReader;
-use crate::logs::{LogReader, Wanted};
+use crate::logs::{LogReader, Wanted, word};
 use crate::operations::read_job::read_own_job;
 use crate::server::Server;
 
@@ -33,7 +34,8 @@ const ATTEMPT_HEADER: HeaderName = HeaderName::from_static("jobyard-attempt");
         ("to" = Option<u64>, Query, description = "Up to this byte of the stream; needs `stream`"),
         ("tail" = Option<u32>, Query, description = "Only the last so many lines, at most 10000"),
         ("since" = Option<String>, Query, description = "Only what was read at or after this instant (RFC 3339)"),
-        ("follow" = Option<bool>, Query, description = "Go on until the attempt is over")
+        ("follow" = Option<bool>, Query, description = "Go on until the attempt is over"),
+        ("download" = Option<bool>, Query, description = "Suggest a file name to whoever saves it")
     ),
     responses(
         (status = 200, description = "The bytes", body = Vec<u8>, content_type = "application/octet-stream"),
@@ -50,14 +52,11 @@ pub(crate) async fn logs(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let job_id = path_id(id)?;
-    let mut wanted = read_query(&uri)?;
+    let (mut wanted, is_download) = read_query(&uri)?;
     let record = read_own_job(&server, &caller, job_id).await?;
-    let newest = record.job.last_attempt;
-    if wanted.attempt.is_some_and(|number| number > newest) {
-        return Err(ApiError::NotFound { what: "attempt" });
-    }
-    wanted.attempt = wanted.attempt.or((newest > 0).then_some(newest));
+    wanted.attempt = attempt_of(&record, wanted.attempt)?;
     let attempt = wanted.attempt;
+    let disposition = disposition(job_id, attempt.filter(|_| is_download), wanted.stream);
     let pass = match wanted.follow {
         true => Some(server.doors().stream.enter().await?),
         false => None,
@@ -76,17 +75,36 @@ pub(crate) async fn logs(
         Some((piece, reader))
     });
     let kind = HeaderValue::from_static("application/octet-stream");
-    let mut response =
-        ([(header::CONTENT_TYPE, kind)], Body::from_stream(first.chain(pieces))).into_response();
+    let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)];
+    let mut response = (headers, Body::from_stream(first.chain(pieces))).into_response();
     if let Some(attempt) = attempt {
         response.headers_mut().insert(ATTEMPT_HEADER, HeaderValue::from(attempt));
     }
     Ok(response)
 }
 
-fn read_query(uri: &Uri) -> Result<Wanted, ApiError> {
-    let mut reader = QueryReader::new(uri);
-    let stream = match reader.text("stream").as_deref() {
+/// Whatever a process wrote is to be saved, never shown as a page.
+fn disposition(job_id: JobId, attempt: Option<u32>, stream: Option<LogStream>) -> HeaderValue {
+    let Some(attempt) = attempt else { return HeaderValue::from_static("attachment") };
+    let stream = stream.map(|stream| format!(".{}", word(stream))).unwrap_or_default();
+    let text = format!("attachment; filename=\"{job_id}-{attempt}{stream}.log\"");
+    // Ids, numbers and words are plain ASCII.
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("attachment"))
+}
+
+/// The attempt that is wanted, else the newest; `None` when the job has had none yet.
+pub(super) fn attempt_of(record: &JobRecord, wanted: Option<u32>) -> Result<Option<u32>, ApiError> {
+    let newest = record.job.last_attempt;
+    match wanted {
+        Some(number) if number > newest => Err(ApiError::NotFound { what: "attempt" }),
+        Some(number) => Ok(Some(number)),
+        None => Ok((newest > 0).then_some(newest)),
+    }
+}
+
+/// One stream, or both.
+pub(super) fn read_stream(reader: &mut QueryReader) -> Option<LogStream> {
+    match reader.text("stream").as_deref() {
         None | Some("both") => None,
         Some("stdout") => Some(LogStream::Stdout),
         Some("stderr") => Some(LogStream::Stderr),
@@ -94,7 +112,13 @@ fn read_query(uri: &Uri) -> Result<Wanted, ApiError> {
             reader.refuse("stream", FaultCode::Invalid, "is `stdout`, `stderr` or `both`");
             None
         }
-    };
+    }
+}
+
+/// What is wanted, and whether it is to be saved under a name.
+fn read_query(uri: &Uri) -> Result<(Wanted, bool), ApiError> {
+    let mut reader = QueryReader::new(uri);
+    let stream = read_stream(&mut reader);
     let attempt =
         reader.whole("attempt", 1..=u64::from(u32::MAX)).and_then(|number| u32::try_from(number).ok());
     let from = reader.whole("from", 0..=i64::MAX as u64);
@@ -102,6 +126,7 @@ fn read_query(uri: &Uri) -> Result<Wanted, ApiError> {
     let tail = reader.whole("tail", 0..=MAX_TAIL_LINES);
     let since = reader.time("since");
     let follow = reader.flag("follow").unwrap_or(false);
+    let is_download = reader.flag("download").unwrap_or(false);
     for (name, offset) in [("from", from), ("to", to)] {
         if offset.is_some() && stream.is_none() {
             let detail = "is an offset in one stream: name it with `stream=stdout` or `stream=stderr`";
@@ -116,5 +141,6 @@ fn read_query(uri: &Uri) -> Result<Wanted, ApiError> {
     }
     reader.finish()?;
     let tail_lines = tail.and_then(|lines| usize::try_from(lines).ok());
-    Ok(Wanted { attempt, stream, from: from.unwrap_or(0), to, tail_lines, since, follow })
+    let from = from.unwrap_or(0);
+    Ok((Wanted { attempt, stream, from, to, tail_lines, since, follow }, is_download))
 }

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use jobyard_api::json::{BatchAccepted, BatchItem, BatchSubmit, Job, JobSubmit, Problem};
+use jobyard_api::json::{BatchAccepted, BatchItem, BatchSubmit, Job, JobCheck, JobSubmit, Problem};
 use jobyard_api::strict::FaultCode;
 use jobyard_api::submit::{ParsedJob, check_key, parse_batch, parse_job};
 use jobyard_model::Role;
@@ -15,6 +15,7 @@ use crate::authentication::Caller;
 use crate::body::{self, BodyLimit};
 use crate::error::ApiError;
 use crate::operations::accept_jobs::{Accepted, Shape, accept_jobs};
+use crate::operations::check_job::check_job;
 use crate::server::Server;
 
 const KEY_HEADER: &str = "Idempotency-Key";
@@ -54,6 +55,33 @@ pub(crate) async fn submit(
     let job = Job { warnings, ..view::job(record, caller.principal(), server.clock().now()) };
     let status = if accepted.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(job)).into_response())
+}
+
+/// Checks a job as a submit would, and says what it would wait for. Keeps nothing.
+///
+/// Idempotency keys and the number of the owner's jobs are not looked at.
+#[utoipa::path(
+    post, path = "/api/v1/jobs/check", tag = "jobs", request_body = JobSubmit,
+    responses(
+        (status = 200, description = "It would be accepted", body = JobCheck),
+        (status = 400, description = "Faults, all of them named", body = Problem),
+        (status = 403, description = "The token does not act for the owner", body = Problem),
+        (status = 413, description = "Too large", body = Problem)
+    )
+)]
+pub(crate) async fn check(
+    State(server): State<Server>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<JobCheck>, ApiError> {
+    caller.require(Role::Submitter)?;
+    let _pass = server.doors().read.enter().await?;
+    let settings = server.settings();
+    let limit = BodyLimit { most_bytes: settings.body_bytes, within: settings.body_within };
+    let bytes = body::read(&headers, body, limit).await?;
+    let job = parse_job(&bytes, &server.submit_settings())?;
+    Ok(Json(check_job(&server, &caller, job).await?))
 }
 
 /// The key may stand in the header instead; both must say the same.
