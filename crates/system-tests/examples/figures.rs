@@ -7,15 +7,19 @@
 //!
 //! `throughput`, `latency`, `submit` and `backlog` take `sqlite`, `postgres` or `pairs` (two of each role), then flags of
 //! `jobyard bench`, and say what memory each role came to need; `logs`
-//! takes the datastore, then how much one attempt writes and how many write at once; `idle` and `ready` are about
-//! `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
+//! takes the datastore, then how much one attempt writes and how many write at once; `steady` takes it with jobs a second
+//! and minutes, and says each tenth of that time what memory the roles need; `idle` and `ready` are about `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
 #![expect(clippy::unwrap_used, reason = "a figure that can't be taken is no figure")]
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use jobyard_system_tests::{Datastore, Loudness, Role, Yard, YardPlan, many_loud_attempts, one_loud_attempt};
+use jobyard_client::Status;
+use jobyard_client::json::JobSubmit;
+use jobyard_system_tests::{
+    Datastore, Loudness, Role, Yard, YardPlan, many_loud_attempts, one_loud_attempt, submit_all,
+};
 
 #[tokio::main]
 async fn main() {
@@ -29,11 +33,15 @@ async fn main() {
         ["logs", datastore, bytes, attempts] => {
             logs(datastore, bytes.parse().unwrap(), attempts.parse().unwrap()).await;
         }
+        ["steady", datastore, rate, minutes] => {
+            steady(&yard(datastore).await, rate.parse().unwrap(), minutes.parse().unwrap()).await;
+        }
         ["idle"] => idle(&Yard::up().await),
         ["ready"] => ready(),
         _ => println!(
             "usage: figures throughput|latency|submit|backlog sqlite|postgres|pairs [FLAGS] · \
-             figures logs sqlite|postgres [BYTES ATTEMPTS] · figures idle · figures ready"
+             figures logs sqlite|postgres [BYTES ATTEMPTS] · \
+             figures steady sqlite|postgres|pairs RATE MINUTES · figures idle · figures ready"
         ),
     }
 }
@@ -41,11 +49,42 @@ async fn main() {
 fn bench(yard: &Yard, benchmark: &str, flags: &[&str]) {
     let arguments = [&["bench", benchmark], flags].concat();
     assert!(yard.command(&arguments).status().unwrap().success(), "{arguments:?}");
+    print_memory(yard);
+}
+
+fn print_memory(yard: &Yard) {
     for role in yard.roles() {
         let status = std::fs::read_to_string(format!("/proc/{}/status", yard.id(*role))).unwrap();
         let line = |field| status.lines().find_map(|line| line.strip_prefix(field)).unwrap().trim();
         println!("{role:?}: {} resident, {} at most", line("VmRSS:"), line("VmHWM:"));
     }
+}
+
+/// So many `/bin/true` a second, all of which must come to a good end.
+async fn steady(yard: &Yard, rate: usize, minutes: u64) {
+    let client = yard.client();
+    let started = Instant::now();
+    let seconds = minutes * 60;
+    let job = JobSubmit { command: vec!["/bin/true".to_owned()], ..JobSubmit::default() };
+    for second in 0..seconds {
+        tokio::time::sleep_until((started + Duration::from_secs(second)).into()).await;
+        if second % (seconds / 10).max(1) == 0 {
+            println!("after {second} s:");
+            print_memory(yard);
+        }
+        submit_all(&client, vec![job.clone(); rate]).await;
+    }
+    // All are over, and none ended badly, once success is all there is.
+    let failed = loop {
+        let jobs = client.summary().await.unwrap().jobs;
+        let count = |status| jobs.iter().find(|count| count.status == status).map_or(0, |count| count.count);
+        if [Status::Waiting, Status::Running, Status::Retry].into_iter().all(|status| count(status) == 0) {
+            break count(Status::FinalFailed);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    println!("{} jobs in all, {failed} of them failed", seconds as usize * rate);
+    print_memory(yard);
 }
 
 /// One attempt that writes so many bytes, then so many attempts at once that write two megabytes each.

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! `sqlite` and `postgres` measure with at most 1,000 jobs waiting and then with 1,000,000 (or as many as are given);
+//! `calls` says how long each call of a lone job's life takes;
 //! `held SECONDS` at full speed, then at half of it while somebody holds a snapshot, then at full speed with the snapshot
 //! still held; `free SECONDS` does the same while nobody holds one. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
@@ -35,12 +36,37 @@ async fn main() {
         [datastore @ ("sqlite" | "postgres"), how @ ("held" | "free"), seconds] => {
             held(datastore, *how == "held", Duration::from_secs(seconds.parse().unwrap())).await;
         }
+        [datastore @ ("sqlite" | "postgres"), "calls"] => calls(datastore).await,
         [datastore @ ("sqlite" | "postgres"), many @ ..] => {
             let many = many.first().map_or(MANY, |many| many.parse().unwrap());
             backlog(datastore, many).await;
         }
-        _ => println!("usage: queue sqlite|postgres [WAITING] · queue sqlite|postgres held|free SECONDS"),
+        _ => println!(
+            "usage: queue sqlite|postgres [WAITING] · queue sqlite|postgres held|free SECONDS · \
+                       queue sqlite|postgres calls"
+        ),
     }
+}
+
+/// One job at a time, with nothing else to do.
+async fn calls(datastore: &str) {
+    const JOBS: usize = 1_000;
+    let place = Place::new(datastore).await;
+    let mut taken: Vec<(&str, Vec<Duration>)> = Vec::new();
+    for _ in 0..JOBS {
+        for (place, (name, duration)) in place.one_life().await.into_iter().enumerate() {
+            if taken.len() == place {
+                taken.push((name, Vec::new()));
+            }
+            taken[place].1.push(duration);
+        }
+    }
+    for (name, mut durations) in taken {
+        durations.sort_unstable();
+        let at = |share: usize| durations[durations.len() * share / 100].as_secs_f64() * 1_000.0;
+        println!("{datastore}: {name}: p50 {:.2} ms, p99 {:.2} ms", at(50), at(99));
+    }
+    place.close().await;
 }
 
 async fn backlog(datastore: &str, many: usize) {

@@ -133,6 +133,34 @@ impl Place {
         }
     }
 
+    /// How long each call of a lone job's life takes.
+    pub(crate) async fn one_life(&self) -> Vec<(&'static str, Duration)> {
+        let mut taken = Vec::new();
+        let mut began = Instant::now();
+        let mut lap = |name| {
+            taken.push((name, began.elapsed()));
+            began = Instant::now();
+        };
+        let mut wakes = self.store.wakes(WakeTopic::Placement);
+        wakes.mark_unchanged();
+        self.submit(1).await;
+        lap("submit");
+        wakes.changed().await.unwrap();
+        lap("wake-up");
+        let mut memory = PlanMemory::default();
+        let claimed = self.claim(&mut memory, 1).await;
+        lap("placement pass and claim");
+        for report in [Report::Accepted, Report::Started, Report::Ended(succeeded())] {
+            let claimed = &claimed[0];
+            let (job_id, attempt, lease_id) = (claimed.job_id, claimed.attempt, claimed.lease_id);
+            let item = ReportItem { job_id, attempt, lease_id, report };
+            let answers = self.store.report(vec![item]).await.unwrap();
+            assert_eq!(answers[0].verdict, Verdict::Accepted);
+            lap("report");
+        }
+        taken
+    }
+
     pub(crate) async fn close(self) {
         self.heartbeats.abort();
         self.store.close().await;
