@@ -8,7 +8,8 @@
 //! `throughput`, `latency`, `submit` and `backlog` take `sqlite`, `postgres` or `pairs` (two of each role), then flags of
 //! `jobyard bench`, and say what memory each role came to need; `logs`
 //! takes the datastore, then how much one attempt writes and how many write at once; `steady` takes it with jobs a second
-//! and minutes, and says each tenth of that time what memory the roles need; `idle` and `ready` are about `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
+//! and minutes, and says each tenth of that time what memory the roles need; `restart` kills `jobyard up` while jobs run and others
+//! wait, and says when it serves again and when the next job starts; `idle` and `ready` are about `jobyard up`. Uses its own installation in a temporary folder. No test asserts what this prints.
 #![expect(clippy::print_stdout, reason = "prints figures")]
 #![expect(clippy::unwrap_used, reason = "a figure that can't be taken is no figure")]
 
@@ -16,9 +17,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jobyard_client::Status;
-use jobyard_client::json::JobSubmit;
+use jobyard_client::json::{Bytes, Cores, JobSubmit, ResourcesSubmit};
 use jobyard_system_tests::{
-    Datastore, Loudness, Role, Yard, YardPlan, many_loud_attempts, one_loud_attempt, submit_all,
+    Datastore, Loudness, Role, Yard, YardPlan, many_loud_attempts, one_loud_attempt, submit, submit_all,
 };
 
 #[tokio::main]
@@ -36,12 +37,15 @@ async fn main() {
         ["steady", datastore, rate, minutes] => {
             steady(&yard(datastore).await, rate.parse().unwrap(), minutes.parse().unwrap()).await;
         }
+        ["restart"] => restart(1_000_000, 500).await,
+        ["restart", waiting, running] => restart(waiting.parse().unwrap(), running.parse().unwrap()).await,
         ["idle"] => idle(&Yard::up().await),
         ["ready"] => ready(),
         _ => println!(
             "usage: figures throughput|latency|submit|backlog sqlite|postgres|pairs [FLAGS] · \
              figures logs sqlite|postgres [BYTES ATTEMPTS] · \
-             figures steady sqlite|postgres|pairs RATE MINUTES · figures idle · figures ready"
+             figures steady sqlite|postgres|pairs RATE MINUTES · \
+             figures restart [WAITING RUNNING] · figures idle · figures ready"
         ),
     }
 }
@@ -85,6 +89,47 @@ async fn steady(yard: &Yard, rate: usize, minutes: u64) {
     };
     println!("{} jobs in all, {failed} of them failed", seconds as usize * rate);
     print_memory(yard);
+}
+
+/// `up` killed with so many jobs that wait and so many that run.
+async fn restart(waiting: usize, running: usize) {
+    let mut yard = plan("sqlite").lease_seconds(180).worker_setting("max_attempts = 2000").raise().await;
+    let client = yard.client();
+    let sized = |command: &[&str], milli: u64, priority| JobSubmit {
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        resources: Some(ResourcesSubmit {
+            cpu: Some(Cores { milli }),
+            memory: Some(Bytes(8 << 20)),
+            ..ResourcesSubmit::default()
+        }),
+        priority: Some(priority),
+        ..JobSubmit::default()
+    };
+    submit_all(&client, vec![sized(&["sleep", "3600"], 1, 90); running]).await;
+    let count = async |status| {
+        let jobs = client.summary().await.unwrap().jobs;
+        jobs.iter().find(|count| count.status == status).map_or(0, |count| count.count as usize)
+    };
+    while count(Status::Running).await < running {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for _ in 0..waiting.div_ceil(10_000) {
+        submit_all(&client, vec![sized(&["/bin/true"], 8_000, 50); 10_000.min(waiting)]).await;
+    }
+    let sidecars = yard.sidecars().len();
+    yard.kill(Role::Up);
+    let killed = Instant::now();
+    yard.start(Role::Up).await;
+    let serves = killed.elapsed();
+    let urgent = submit(&client, sized(&["/bin/true"], 1, 95)).await;
+    client.jobs().wait(urgent).await.unwrap();
+    println!(
+        "killed with {waiting} jobs waiting and {sidecars} sidecars: serves after {:.2} s, an urgent job is over after \
+         {:.2} s; {} run",
+        serves.as_secs_f64(),
+        killed.elapsed().as_secs_f64(),
+        count(Status::Running).await
+    );
 }
 
 /// One attempt that writes so many bytes, then so many attempts at once that write two megabytes each.
