@@ -41,7 +41,7 @@ pub struct Chosen {
 pub struct Plan {
     /// In the order decided.
     pub chosen: Vec<Chosen>,
-    /// Nodes kept free, each for the job named.
+    /// Nodes kept free, each for the job named; the last one holds.
     pub reserved: Vec<(NodeId, JobId)>,
     /// Heads whose group was given up in this pass, since the first of them fits nowhere now.
     pub skipped: usize,
@@ -85,17 +85,20 @@ pub fn plan(snapshot: Snapshot<'_>, memory: &mut PlanMemory) -> Plan {
 struct Desk {
     now: Timestamp,
     nodes: Vec<NodeState>,
-    kept: BTreeMap<NodeId, JobId>,
+    /// Nodes kept free, each for a head of this lane.
+    kept: BTreeMap<NodeId, Lane>,
 }
 
 impl Desk {
     fn place(&mut self, head: &QueueHead, shape: &Shape) -> Option<Chosen> {
         let now = self.now;
-        let kept = &self.kept;
+        let lane = head.priority.lane();
+        let is_kept =
+            |node: &NodeState| self.kept.get(&node.node_id).is_some_and(|kept_for| lane <= *kept_for);
         let node = self
             .nodes
             .iter_mut()
-            .filter(|node| !kept.contains_key(&node.node_id) && obstacle(shape, node, now).is_none())
+            .filter(|node| !is_kept(node) && obstacle(shape, node, now).is_none())
             .min_by_key(|node| {
                 (head.avoid_node == Some(node.node_id), room_left(shape, node), node.node_id)
             })?;
@@ -105,9 +108,12 @@ impl Desk {
     }
 
     /// Keeps the emptiest node that could hold the shape free for a head that has waited long; one a pass, for the
-    /// head that comes first.
+    /// head of the most urgent lane that comes first. It is kept from that lane and those below: when a node that is
+    /// never empty enough were kept from urgent jobs as well, they would wait for as long as that lasts.
     fn keep_free(&mut self, head: &QueueHead, shape: &Shape) -> Option<NodeId> {
-        if !self.kept.is_empty() || self.now.ms_since(head.wait_since) < RESERVE_AFTER_MS {
+        let lane = head.priority.lane();
+        let is_outdone = self.kept.values().any(|kept_for| lane <= *kept_for);
+        if is_outdone || self.now.ms_since(head.wait_since) < RESERVE_AFTER_MS {
             return None;
         }
         let only_full =
@@ -119,7 +125,7 @@ impl Desk {
                 std::cmp::Reverse(node.node_id),
             )
         })?;
-        self.kept.insert(node.node_id, head.job_id);
+        self.kept = BTreeMap::from([(node.node_id, lane)]);
         Some(node.node_id)
     }
 }

@@ -142,6 +142,35 @@ fn a_big_job_that_waited_long_gets_a_node_kept_free() {
 }
 
 #[test]
+fn a_node_kept_free_is_not_kept_from_more_urgent_lanes() {
+    let busy = |node: &mut NodeState| node.reserved = Resources { cpu_milli: 1000, memory_bytes: 0 };
+    let mut world = World::default().node(1, 8).change_node(busy).jobs(1, (1, 90), 1, 0);
+    assert_eq!(world.pass().chosen.len(), 1);
+    // From now on it is the other lane's turn first.
+    let mut world = world.jobs(1, (2, 50), 8, 3_600_000).jobs(1, (1, 90), 1, 0).jobs(9, (3, 30), 1, 0);
+    let plan = world.pass();
+    assert_eq!(plan.reserved.len(), 1);
+    assert!(!plan.chosen.is_empty(), "the urgent ones pass");
+    let lane_of =
+        |chosen: &Chosen| world.heads.iter().find(|head| head.job_id == chosen.job_id).unwrap().priority;
+    assert!(plan.chosen.iter().all(|chosen| lane_of(chosen).value() == 90), "and nobody else");
+}
+
+#[test]
+fn a_node_is_kept_for_the_most_urgent_lane_that_waits_long() {
+    let busy = |node: &mut NodeState| node.reserved = Resources { cpu_milli: 1000, memory_bytes: 0 };
+    let mut world = World::default().node(1, 8).change_node(busy).jobs(1, (1, 90), 1, 0);
+    world.pass();
+    let mut world =
+        world.jobs(1, (2, 50), 8, 3_600_000).jobs(1, (1, 95), 8, 3_600_000).jobs(9, (3, 70), 1, 0);
+    let plan = world.pass();
+    let kept_for = plan.reserved.last().map(|(_, job_id)| *job_id);
+    let urgent = world.heads.iter().find(|head| head.priority.value() == 95).map(|head| head.job_id);
+    assert_eq!(kept_for, urgent);
+    assert!(plan.chosen.iter().all(|chosen| Some(chosen.job_id) != urgent));
+}
+
+#[test]
 fn the_fullest_node_that_fits_is_chosen() {
     let half = |node: &mut NodeState| node.reserved = Resources { cpu_milli: 2000, memory_bytes: 2 << 30 };
     let mut world = World::default().node(1, 4).node(2, 4).change_node(half).jobs(1, (1, 50), 1, 0);

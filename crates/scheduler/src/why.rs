@@ -53,7 +53,7 @@ fn sum_up(nodes: &[NodeWhy]) -> (&'static str, String, &'static str) {
         return ("no_nodes", "the pool has no nodes".to_owned(), remedy);
     }
     if nodes.iter().any(|node| node.obstacle.is_none()) {
-        return ("next_in_turn", "a node has room; it is about to be placed".to_owned(), "nothing to do");
+        return ("next_in_turn", "a node has room; it is placed in its turn, unless that node is kept free for one that has waited longer".to_owned(), "nothing to do");
     }
     if with(Obstacle::is_lasting) == count {
         let summary = format!("no node that exists could ever hold it ({count} looked at)");
