@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import optimizeLocales from '@react-aria/optimize-locales-plugin'
 import react from '@vitejs/plugin-react'
 import { compileMessage } from '@lingui/message-utils/compileMessage'
 import { defineConfig } from 'vitest/config'
@@ -27,7 +28,12 @@ const proxied = { target: server, headers: token ? { authorization: `Bearer ${to
 
 export default defineConfig({
   base: './',
-  plugins: [catalogues(), react()],
+  plugins: [
+    catalogues(),
+    // Of react-aria's own texts only the languages that the dashboard has.
+    { ...optimizeLocales.vite({ locales: ['en-US', 'zh-TW', 'zh-CN'] }), enforce: 'pre' },
+    react(),
+  ],
   build: {
     target: 'es2023',
     manifest: true,

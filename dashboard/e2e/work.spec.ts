@@ -111,7 +111,7 @@ test('a job is written in the form, checked, submitted and watched', async ({ pa
   await page.getByLabel('Command').fill(`sh -c "echo from the form; exit 0"`)
   await page.getByLabel('Name').fill('from-form')
   await page.getByLabel('Priority').fill('900')
-  await expect(page.getByText('/priority')).toBeVisible()
+  await expect(page.getByText('/priority', { exact: true })).toBeVisible()
   await expect(page.getByRole('button', { name: 'Submit', exact: true })).toBeDisabled()
   await page.getByLabel('Priority').fill('60')
   await expect(page.getByText('Valid, for the owner')).toBeVisible()

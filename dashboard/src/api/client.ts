@@ -1,13 +1,17 @@
 // The one way to the API. Every call answers with its data or throws a `CallError`.
 import createClient from 'openapi-fetch'
+import type { components as plannedComponents, paths as plannedPaths } from './planned'
 import type { components, paths } from './schema'
 
-export type Schemas = components['schemas']
+export type Schemas = components['schemas'] & plannedComponents['schemas']
 
 /** Where the installation lives, with a slash at the end: what `<base>` says. */
 export const baseUrl = new URL('.', document.baseURI).href
 
-export const api = createClient<paths>({ baseUrl: baseUrl.replace(/\/$/, ''), credentials: 'same-origin' })
+export const api = createClient<paths & plannedPaths>({
+  baseUrl: baseUrl.replace(/\/$/, ''),
+  credentials: 'same-origin',
+})
 
 /** A call that was refused (`status` > 0) or that reached nobody (`status` 0). */
 export class CallError extends Error {

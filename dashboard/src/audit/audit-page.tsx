@@ -3,25 +3,23 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { Button, Input, Label, TextField } from 'react-aria-components'
+import { api, data } from '../api/client'
 import type { Schemas } from '../api/client'
-import { request } from '../api/request'
 import { useShortcuts } from '../app/keyboard'
 import { Failure, Loading, Panel } from '../design/parts'
+import { useTitle } from '../app/title'
 import { useT, type Key } from '../i18n/i18n'
 import { Time } from '../time/time'
 import { parseDuration } from '../time/format'
 import './audit.css'
 
 type Entry = Schemas['Audit']
-interface Page {
-  items: Entry[]
-  next_cursor?: string | null
-}
 const filters = ['who', 'action', 'target', 'address', 'since'] as const
 type Filter = (typeof filters)[number]
 
 export default function AuditPage() {
   const t = useT()
+  useTitle(t('nav.audit'))
   const router = useRouter()
   const search = useSearch({ strict: false })
   const first = useRef<HTMLInputElement>(null)
@@ -33,10 +31,12 @@ export default function AuditPage() {
     queryKey: ['audit', wanted],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
-      request<Page>('GET', 'api/v1/audit', {
-        query: { ...server(wanted), limit: 100, ...(pageParam ? { cursor: pageParam } : {}) },
-        signal,
-      }),
+      data(
+        api.GET('/api/v1/audit', {
+          params: { query: { ...server(wanted), limit: 100, ...(pageParam ? { cursor: pageParam } : {}) } },
+          signal,
+        }),
+      ),
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })
   const items = pages.data?.pages.flatMap((page) => page.items) ?? []

@@ -29,19 +29,28 @@ export function useChanges(handle: (batch: Batch) => void): void {
   useEffect(() => stream.listen((batch) => latest.current(batch)), [])
 }
 
+/** Of the time, at most this share goes into reading again: a server that answers slowly is asked less. */
+const READING_SHARE = 0.1
+
 /** Reads these queries again after changes, at most once in `everyMs`. The first change acts at once. */
 export function useRefreshOnChange(keys: readonly QueryKey[], everyMs: number): void {
   const client = useQueryClient()
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const last = useRef(0)
+  const next = useRef(0)
   useChanges(() => {
     if (timer.current !== undefined) return
-    const wait = Math.max(0, last.current + everyMs - Date.now())
-    timer.current = setTimeout(() => {
-      timer.current = undefined
-      last.current = Date.now()
-      for (const queryKey of keys) void client.invalidateQueries({ queryKey })
-    }, wait)
+    timer.current = setTimeout(
+      () => {
+        timer.current = undefined
+        const start = Date.now()
+        next.current = start + everyMs
+        void Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey }))).then(() => {
+          const tookMs = Date.now() - start
+          next.current = Math.max(next.current, start + tookMs / READING_SHARE)
+        })
+      },
+      Math.max(0, next.current - Date.now()),
+    )
   })
   useEffect(() => () => clearTimeout(timer.current), [])
 }

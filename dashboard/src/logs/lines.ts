@@ -3,6 +3,10 @@ import { lookAfter, type Look } from './ansi'
 
 export type Stream = 'stdout' | 'stderr'
 
+export function streamOf(name: string): Stream {
+  return name === 'stderr' ? 'stderr' : 'stdout'
+}
+
 /** Bytes `from`… of one stream. Pieces of a list follow each other as they arrived; those of one stream have no gaps. */
 export interface Piece {
   stream: Stream

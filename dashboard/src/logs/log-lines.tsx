@@ -1,6 +1,6 @@
 // The rows in sight. Keeps its place when rows come above, and stays at the end while it follows.
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useImperativeHandle, useLayoutEffect, useRef, type Ref } from 'react'
+import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState, type Ref } from 'react'
 import { useT } from '../i18n/i18n'
 import type { Zone } from '../time/format'
 import type { Line } from './lines'
@@ -40,12 +40,15 @@ export function Lines(props: LinesProps) {
   const t = useT()
   const scroller = useRef<HTMLDivElement>(null)
   const { lines } = view
+  const [first] = useState(() => lines.findIndex((line) => isIn(line, place)))
   const virtualizer = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW,
     getItemKey: (index) => lines[index]?.key ?? index,
     overscan: 20,
+    // Where the first look falls: on the place of the address, at the end that is followed, or at the start.
+    initialOffset: () => (first >= 0 ? Math.max(0, first * ROW - 200) : stick ? lines.length * ROW : 0),
     paddingStart: 6,
     paddingEnd: 6,
   })
@@ -64,7 +67,7 @@ export function Lines(props: LinesProps) {
   }, [virtualizer, lines, stick])
 
   // The place of the address, once its line is there.
-  const placed = useRef<number | null>(null)
+  const placed = useRef<number | null>(first >= 0 ? (place?.at ?? null) : null)
   const at = place?.at ?? null
   useEffect(() => {
     if (at === null || placed.current === at) return

@@ -31,7 +31,7 @@ interface LogViewerProps {
 
 export type Shown = 'both' | Stream
 
-function streamOf(value: unknown): Shown {
+function shownOf(value: unknown): Shown {
   return value === 'stdout' || value === 'stderr' ? value : 'both'
 }
 
@@ -39,7 +39,7 @@ export function LogViewer({ job, attempt, attempts, ending }: LogViewerProps) {
   const t = useT()
   const router = useRouter()
   const search = useSearch({ strict: false })
-  const shown = streamOf(search['stream'])
+  const shown = shownOf(search['stream'])
   const place = useMemo(() => placeOf(search['stream'], search['at'], search['to']), [search])
   const { logWrap, logTimes, zone } = usePreferences()
   const [text, setText] = useState('')

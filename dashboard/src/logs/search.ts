@@ -1,23 +1,11 @@
 // Search on the server: matches page by page, bounded by what one call looks at.
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { request } from '../api/request'
-import type { Stream } from './lines'
+import { api, data } from '../api/client'
+import type { Schemas } from '../api/client'
+import { streamOf, type Stream } from './lines'
 
-export interface Match {
-  stream: Stream
-  offset: number
-  length: number
-  /** At most 1 KiB around the match. */
-  line: string
-  line_offset: number
-  line_number?: number | null
-}
-interface MatchPage {
-  items: Match[]
-  next_cursor?: string | null
-  scanned_to?: { stream: Stream; offset: number } | null
-}
+export type Match = Omit<Schemas['LogMatch'], 'stream'> & { stream: Stream }
 
 /** So many matches are looked for by themselves; more on demand. */
 const ENOUGH = 200
@@ -45,23 +33,29 @@ export function useLogSearch({ job, attempt, stream, text, exactCase }: Wanted):
     enabled: text !== '',
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
-      request<MatchPage>('GET', `api/v1/jobs/${job}/logs/search`, {
-        query: {
-          q: text,
-          attempt,
-          case: exactCase ? 'exact' : 'ignore',
-          limit: 100,
-          ...(stream ? { stream } : {}),
-          ...(pageParam ? { cursor: pageParam } : {}),
-        },
-        signal,
-      }),
+      data(
+        api.GET('/api/v1/jobs/{id}/logs/search', {
+          params: {
+            path: { id: job },
+            query: {
+              q: text,
+              attempt,
+              case: exactCase ? 'exact' : 'ignore',
+              limit: 100,
+              ...(stream ? { stream } : {}),
+              ...(pageParam ? { cursor: pageParam } : {}),
+            },
+          },
+          signal,
+        }),
+      ),
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     staleTime: 10_000,
     retry: false,
     meta: { still: true },
   })
-  const matches = query.data?.pages.flatMap((page) => page.items) ?? []
+  const matches =
+    query.data?.pages.flatMap((page) => page.items.map((item) => ({ ...item, stream: streamOf(item.stream) }))) ?? []
   const { hasNextPage, isFetching, fetchNextPage, error } = query
   const goOn = hasNextPage && !isFetching && error === null && matches.length < ENOUGH
   useEffect(() => {

@@ -1,20 +1,13 @@
 // Where the bytes of a log come from: ranges of one stream, or both streams as they arrived.
-import { fetchApi } from '../api/client'
-import { request } from '../api/request'
-import type { Piece, Stream } from './lines'
+import { api, data, fetchApi } from '../api/client'
+import type { Schemas } from '../api/client'
+import { streamOf, type Piece, type Stream } from './lines'
 
-export interface LogSizes {
-  attempt: number
-  stdout: number
-  stderr: number
-  /** Nothing more will come. */
-  over: boolean
-}
+/** Bytes of each stream; `over`: nothing more will come. */
+export type LogSizes = Schemas['LogSizes']
 
-export function readSizes(job: string, signal?: AbortSignal): Promise<LogSizes[]> {
-  return request<{ items: LogSizes[] }>('GET', `api/v1/jobs/${job}/logs/sizes`, signal ? { signal } : {}).then(
-    (page) => page.items,
-  )
+export async function readSizes(job: string): Promise<LogSizes[]> {
+  return (await data(api.GET('/api/v1/jobs/{id}/logs/sizes', { params: { path: { id: job } } }))).items
 }
 
 /** A stretch of the log, oldest first. A cursor leads on from that side; `null` where the log ends. */
@@ -87,18 +80,10 @@ export function rangeSource(job: string, attempt: number, stream: Stream): LogSo
   }
 }
 
-interface PieceInfo {
-  number: number
+interface PieceInfo extends Omit<Schemas['LogPiece'], 'stream'> {
   stream: Stream
-  from: number
-  to: number
-  time: string
   /** Of a part: the piece that it was cut from. */
   whole?: { from: number; to: number }
-}
-interface PiecePage {
-  items: PieceInfo[]
-  next_cursor?: string | null
 }
 
 /** Leads on from one side: infos that were read but whose bytes were not, then the number of the piece beyond. */
@@ -114,10 +99,12 @@ const MAX_BEHIND = 1_000
 
 /** Both streams as they arrived, with the times at which they were read. */
 export function mergedSource(job: string, attempt: number): LogSource<PieceCursor> {
-  const page = (order: 'newest' | 'oldest', cursor: number | null, limit = PIECES) =>
-    request<PiecePage>('GET', `api/v1/jobs/${job}/logs/pieces`, {
-      query: { attempt, order, limit, ...(cursor === null ? {} : { cursor }) },
-    })
+  const page = async (order: 'newest' | 'oldest', cursor: number | null, limit = PIECES) => {
+    const query = { attempt, order, limit, ...(cursor === null ? {} : { cursor }) }
+    const read = await data(api.GET('/api/v1/jobs/{id}/logs/pieces', { params: { path: { id: job }, query } }))
+    const items = read.items.map<PieceInfo>((info) => ({ ...info, stream: streamOf(info.stream) }))
+    return { items, next_cursor: read.next_cursor }
+  }
   const known = { last: -1 }
 
   const take = async (
@@ -154,7 +141,7 @@ export function mergedSource(job: string, attempt: number): LogSource<PieceCurso
       do {
         // The next page begins where this one ends.
         // oxlint-disable-next-line no-await-in-loop
-        const read: PiecePage = await page('newest', cursor, 50)
+        const read: Awaited<ReturnType<typeof page>> = await page('newest', cursor, 50)
         const news = read.items.filter((info) => info.number > known.last)
         fresh.push(...news)
         cursor = news.length === read.items.length && read.next_cursor ? (read.items.at(-1)?.number ?? null) : null

@@ -40,6 +40,8 @@ export class LogWindow<Cursor> {
   private closed = false
   private following = true
   private idle = 0
+  /** Bytes of both streams together up to which all was read or is known to lie before. */
+  private seen = 0
   private timer: ReturnType<typeof setTimeout> | undefined
   private readonly watchers = new Set<() => void>()
 
@@ -63,6 +65,7 @@ export class LogWindow<Cursor> {
       this.pieces = stretch.pieces
       this.earlierCursor = stretch.earlier
       this.laterCursor = stretch.later
+      this.seen = 0
       this.view = { ...this.view, opening: false, generation: this.view.generation + 1 }
     }, true)
     this.schedule(0)
@@ -87,8 +90,7 @@ export class LogWindow<Cursor> {
 
   later(): void {
     const cursor = this.laterCursor
-    if (cursor === null) return
-    void this.work(async () => this.join(await this.source.later(cursor), 'end'))
+    void this.work(async () => (cursor === null ? this.catchUp() : this.join(await this.source.later(cursor), 'end')))
   }
 
   private join(stretch: Stretch<Cursor>, side: 'start' | 'end') {
@@ -128,7 +130,7 @@ export class LogWindow<Cursor> {
       this.view = { ...this.view, lines }
     }
     const { view } = this
-    const atStart = this.isAtStart()
+    const atStart = this.earlierCursor === null
     const atEnd = this.isAtEnd()
     if (view.atStart !== atStart || view.atEnd !== atEnd) this.view = { ...view, atStart, atEnd }
     for (const watcher of this.watchers) watcher()
@@ -147,19 +149,10 @@ export class LogWindow<Cursor> {
     if (this.anchors.length > 200) this.anchors.splice(0, 100)
   }
 
-  private isAtStart(): boolean {
-    const streams = new Set(this.pieces.map((piece) => piece.stream))
-    return [...streams].every((stream) => this.pieces.find((piece) => piece.stream === stream)?.from === 0)
-  }
-
+  /** Everything up to the sizes as last seen was read. */
   private isAtEnd(): boolean {
     const { sizes } = this.view
-    if (sizes === null) return false
-    const streams = new Set(this.pieces.map((piece) => piece.stream))
-    return [...streams].every((stream) => {
-      const last = this.pieces.findLast((piece) => piece.stream === stream)
-      return last !== undefined && last.from + last.bytes.length >= sizes[stream]
-    })
+    return sizes !== null && this.laterCursor === null && sizes.stdout + sizes.stderr <= this.seen
   }
 
   private schedule(delay: number) {
@@ -168,25 +161,34 @@ export class LogWindow<Cursor> {
     this.timer = setTimeout(() => void this.look(), delay)
   }
 
-  /** Looks how large the log is now, and reads what came if its end is in sight. */
+  /** Looks how large the log is now, and reads what came if its end is followed. */
   private async look() {
     if (!document.hidden && !this.busy) {
       await this.work(async () => {
         const before = this.view.sizes
-        const wasAtEnd = this.isAtEnd() || this.pieces.length === 0
         const sizes = (await readSizes(this.job)).find((each) => each.attempt === this.attempt) ?? null
-        const grew = sizes !== null && before !== null && (sizes.stdout > before.stdout || sizes.stderr > before.stderr)
-        if (grew || before === null || sizes?.over !== before.over)
+        const grew = sizes !== null && before !== null && sizes.stdout + sizes.stderr > before.stdout + before.stderr
+        if (grew || before === null || sizes?.over !== before.over) {
           this.view = { ...this.view, sizes, over: sizes?.over ?? false }
-        this.idle = grew ? 0 : this.idle + 1
-        if (grew && wasAtEnd && this.following && this.laterCursor === null) {
-          const came = await this.source.grow(this.pieces)
-          if (came.length > 0) this.pieces = trim([...this.pieces, ...came], MAX_BYTES, 'start')
-          const first = this.pieces[0]
-          if (first && !this.isAtStart()) this.earlierCursor = this.source.before(first)
         }
+        this.idle = grew ? 0 : this.idle + 1
+        if (this.following) await this.catchUp()
       })
     }
     if (!this.view.over) this.schedule(this.idle > 5 ? FOLLOW_IDLE_MS : FOLLOW_MS)
+  }
+
+  /** Reads what came behind the loaded end; nothing while the loaded end is not the log's. */
+  private async catchUp() {
+    const { sizes, opening } = this.view
+    if (opening || sizes === null || this.laterCursor !== null || this.isAtEnd()) return
+    const came = await this.source.grow(this.pieces)
+    // What stands in no piece in memory was before them: it has been seen, too.
+    this.seen = Math.max(this.seen, sizes.stdout + sizes.stderr)
+    if (came.length === 0) return
+    const before = this.pieces.length + came.length
+    this.pieces = trim([...this.pieces, ...came], MAX_BYTES, 'start')
+    const first = this.pieces[0]
+    if (this.pieces.length < before && first) this.earlierCursor = this.source.before(first)
   }
 }

@@ -1,57 +1,29 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, data } from '../api/client'
 import type { Schemas } from '../api/client'
-import { request } from '../api/request'
-import type { Phase } from '../design/status'
 
 export type Node = Schemas['Node']
 
-export interface NodeAttempt {
-  job_id: string
-  job_name: string
-  owner_id: string
-  kind: Schemas['JobKind']
-  number: number
-  phase: Phase
-  intent: Schemas['Intent']
-  priority: number
-  resources: { cpu: number; memory: number }
-  placed_time: string
-  started_time?: string | null
-}
-
-export interface DrainPreview {
-  attempts: number
-  moves: {
-    job_id: string
-    job_name: string
-    owner_id: string
-    number: number
-    to_node_id?: string | null
-    to_node_name?: string | null
-  }[]
-  would_wait: number
-}
+export type NodeAttempt = Schemas['NodeAttempt']
 
 export const nodesQuery = queryOptions({ queryKey: ['nodes'], queryFn: () => data(api.GET('/api/v1/nodes')) })
 
 export const nodeQuery = (id: string) =>
   queryOptions({
     queryKey: ['nodes', id],
-    queryFn: ({ signal }) => request<Node>('GET', `api/v1/nodes/${encodeURIComponent(id)}`, { signal }),
+    queryFn: ({ signal }) => data(api.GET('/api/v1/nodes/{id}', { params: { path: { id } }, signal })),
   })
 
 export const nodeAttemptsQuery = (id: string) =>
   queryOptions({
     queryKey: ['nodes', id, 'attempts'],
-    queryFn: ({ signal }) =>
-      request<{ items: NodeAttempt[] }>('GET', `api/v1/nodes/${encodeURIComponent(id)}/attempts`, { signal }),
+    queryFn: ({ signal }) => data(api.GET('/api/v1/nodes/{id}/attempts', { params: { path: { id } }, signal })),
   })
 
 export const drainQuery = (id: string) =>
   queryOptions({
     queryKey: ['nodes', id, 'drain'],
-    queryFn: ({ signal }) => request<DrainPreview>('GET', `api/v1/nodes/${encodeURIComponent(id)}/drain`, { signal }),
+    queryFn: ({ signal }) => data(api.GET('/api/v1/nodes/{id}/drain', { params: { path: { id } }, signal })),
     gcTime: 0,
     staleTime: 0,
   })

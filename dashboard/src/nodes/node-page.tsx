@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { Button } from 'react-aria-components'
+import { useTitle } from '../app/title'
 import { Confirm, Copy, Failure, FailureText, Labels, Loading, Panel } from '../design/parts'
 import { Share } from '../design/share'
 import { PhaseWord } from '../design/status'
@@ -23,6 +24,7 @@ export default function NodePage() {
   const keys = useMemo(() => [['nodes', id]], [id])
   useStream(null)
   useRefreshOnChange(keys, 1_500)
+  useTitle(node.data?.name ?? t('nav.nodes'))
   if (!node.data) return <div className="page">{node.error ? <Failure error={node.error} /> : <Loading />}</div>
   const items = attempts.data?.items ?? []
   return (
@@ -115,8 +117,8 @@ function Packed({
           <i
             key={`${attempt.job_id} ${attempt.number}`}
             className={`tint-${index % 4}`}
-            title={`${attempt.job_name} · ${write(attempt.resources[by])}`}
-            style={{ width: `${whole > 0 ? Math.min(100, (attempt.resources[by] / whole) * 100) : 0}%` }}
+            title={`${attempt.job_name} · ${write(attempt.resources[by] as number)}`}
+            style={{ width: `${whole > 0 ? Math.min(100, ((attempt.resources[by] as number) / whole) * 100) : 0}%` }}
           />
         ))}
       </div>
@@ -158,7 +160,7 @@ function AttemptTable({ attempts }: { attempts: NodeAttempt[] }) {
                 <Span from={attempt.started_time ?? attempt.placed_time} />
               </td>
               <td>{attempt.resources.cpu}</td>
-              <td className="nowrap">{bytes(attempt.resources.memory, language())}</td>
+              <td className="nowrap">{bytes(attempt.resources.memory as number, language())}</td>
               <td>{attempt.priority}</td>
             </tr>
           ))}

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useRef } from 'react'
 import { Input, SearchField, ToggleButton, ToggleButtonGroup } from 'react-aria-components'
+import { useTitle } from '../app/title'
 import { useShortcuts } from '../app/keyboard'
 import { Failure, Labels, Loading, Panel } from '../design/parts'
 import { Share } from '../design/share'
@@ -21,6 +22,7 @@ const MAX_ROWS = 400
 
 export default function NodesPage() {
   const t = useT()
+  useTitle(t('nav.nodes'))
   const router = useRouter()
   const search = useSearch({ strict: false })
   const field = useRef<HTMLInputElement>(null)

@@ -18,7 +18,7 @@ export function Outcomes({ items, step }: { items: Minute[]; step: number }) {
       {
         label: t('status.final_failed'),
         colour: '--failed',
-        values: items.map((item) => item.ended.final_failed),
+        values: items.map((item) => item.ended['final_failed'] ?? 0),
         bars: true,
       },
       { label: t('chart.submitted'), colour: '--muted', values: items.map((item) => item.submitted), dashed: true },
@@ -26,7 +26,7 @@ export function Outcomes({ items, step }: { items: Minute[]; step: number }) {
     [items, t],
   )
   const all = items.reduce((sum, item) => sum + ended(item), 0)
-  const failed = items.reduce((sum, item) => sum + item.ended.final_failed, 0)
+  const failed = items.reduce((sum, item) => sum + (item.ended['final_failed'] ?? 0), 0)
   const minutes = items.length * step
   const rate = new Intl.NumberFormat(language(), { style: 'percent', maximumFractionDigits: 1 })
   return (
@@ -41,7 +41,7 @@ export function Outcomes({ items, step }: { items: Minute[]; step: number }) {
 }
 
 function ended(item: Minute): number {
-  return item.ended.success + item.ended.final_failed + item.ended.cancelled
+  return Object.values(item.ended).reduce((sum, count) => sum + count, 0)
 }
 
 /** How long jobs waited before they were placed: half of them at most so long, 95 of 100 at most so long. */

@@ -7,9 +7,8 @@ import { StatusWord } from '../design/status'
 import { language, useT } from '../i18n/i18n'
 import { bytes } from '../time/format'
 import { Ago, useNow } from '../time/time'
-import type { Amounts, SummaryMore } from './calls'
 
-type Summary = Schemas['Summary'] & SummaryMore
+type Summary = Schemas['Summary']
 
 export function Fleet({ summary }: { summary: Summary }) {
   const t = useT()
@@ -17,8 +16,8 @@ export function Fleet({ summary }: { summary: Summary }) {
     name: '',
     nodes: summary.nodes,
     nodes_heard: summary.nodes_heard,
-    capacity: summary.capacity as Amounts,
-    reserved: summary.reserved as Amounts,
+    capacity: summary.capacity,
+    reserved: summary.reserved,
   }
   const pools = summary.pools && summary.pools.length > 0 ? summary.pools : [whole]
   return (
@@ -63,8 +62,8 @@ export function Fleet({ summary }: { summary: Summary }) {
                 </td>
                 <td>
                   <Share
-                    used={pool.reserved.memory}
-                    whole={pool.capacity.memory}
+                    used={pool.reserved.memory as number}
+                    whole={pool.capacity.memory as number}
                     write={(value) => bytes(value, language())}
                   />
                 </td>
@@ -110,7 +109,7 @@ export function Health({ summary }: { summary: Summary }) {
                 : summary.datastore === 'sqlite'
                   ? 'SQLite'
                   : summary.datastore}
-              {health && ` · ${t('health.reading', { ms: health.reading_ms })}`}
+              {health && ` · ${t('health.reading', { ms: health.datastore_ms })}`}
             </td>
           </tr>
           {health &&

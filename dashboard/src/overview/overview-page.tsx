@@ -8,6 +8,7 @@ import { parseSearch } from '../app/search-params'
 import { Empty } from '../design/empty'
 import { Failure, Loading, Panel } from '../design/parts'
 import { OutcomeWord, Shape, type Status } from '../design/status'
+import { useTitle } from '../app/title'
 import { useT } from '../i18n/i18n'
 import { boundedCount } from '../jobs/list/counts'
 import { useWhyText } from '../jobs/why-text'
@@ -32,6 +33,7 @@ const rangeNames = Object.keys(ranges) as Range[]
 
 export default function OverviewPage() {
   const t = useT()
+  useTitle(t('nav.overview'))
   const [range, setRange] = useState<Range>('1h')
   const summary = useQuery({ ...summaryQuery, refetchInterval: 15_000 })
   const any = useQuery(anyJobQuery)

@@ -4,12 +4,14 @@ import { useState } from 'react'
 import { Button, Input, SearchField } from 'react-aria-components'
 import { api, baseUrl, data, fetchApi } from '../api/client'
 import { Command, Failure, FailureText, Loading } from '../design/parts'
+import { useTitle } from '../app/title'
 import { useT } from '../i18n/i18n'
 import { callsOf, shapeOf, type Call, type Description } from './description'
 import './reference.css'
 
 export default function ReferencePage() {
   const t = useT()
+  useTitle(t('nav.reference'))
   const [text, setText] = useState('')
   const description = useQuery({
     queryKey: ['openapi'],

@@ -5,6 +5,7 @@ import { useEffect, useState, type FormEvent } from 'react'
 import { Button, Input, Label, TextField } from 'react-aria-components'
 import { CallError } from '../api/client'
 import { Command, FailureText } from '../design/parts'
+import { useTitle } from '../app/title'
 import { useT } from '../i18n/i18n'
 import { LanguageMenu, ThemeMenu } from '../app/menus'
 import { signIn } from './me'
@@ -16,6 +17,7 @@ if (linkCode !== '') window.history.replaceState(null, '', window.location.pathn
 
 export default function LoginPage() {
   const t = useT()
+  useTitle(t('login.title'))
   const router = useRouter()
   const client = useQueryClient()
   const search = useSearch({ strict: false })

@@ -1,7 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, data } from '../api/client'
 import type { Schemas } from '../api/client'
-import { request } from '../api/request'
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
@@ -22,9 +21,9 @@ export function mayOperate(me: Schemas['Me'] | undefined): boolean {
 
 /** Exchanges a token, or the code of a login link, for the session's cookie. */
 export function signIn(secret: { token: string } | { login: string }): Promise<unknown> {
-  return request('POST', 'api/v1/sessions', { body: secret })
+  return data(api.POST('/api/v1/sessions', { body: secret }))
 }
 
 export function signOut(): Promise<unknown> {
-  return request('DELETE', 'api/v1/sessions')
+  return data(api.DELETE('/api/v1/sessions'))
 }

@@ -16,7 +16,7 @@ import { EditorView, keymap, lineNumbers } from '@codemirror/view'
 import { useQuery } from '@tanstack/react-query'
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
-import { request } from '../api/request'
+import { api, data } from '../api/client'
 import { useT } from '../i18n/i18n'
 import { offers, type JsonSchema } from './schema'
 
@@ -49,7 +49,7 @@ export default function Editor({ text, onChange }: EditorProps) {
   const latest = useRef(onChange)
   const schema = useQuery({
     queryKey: ['schema', 'job'],
-    queryFn: () => request<JsonSchema>('GET', 'api/v1/schemas/job'),
+    queryFn: async () => (await data(api.GET('/api/v1/schemas/job'))) as JsonSchema,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   })
@@ -127,5 +127,8 @@ function complete(context: CompletionContext, schema: JsonSchema | undefined): C
     }
   }
   const found = offers(schema, path, inKey ? null : property)
-  return found.length === 0 ? null : { from: word.from, options: found, validFor: /^"?\w*$/ }
+  if (found.length === 0) return null
+  // The quote that was closed by itself behind the cursor goes with what is replaced.
+  const to = context.state.sliceDoc(context.pos, context.pos + 1) === '"' ? context.pos + 1 : context.pos
+  return { from: word.from, to, options: found }
 }

@@ -16,13 +16,13 @@ const schema: JsonSchema = {
 const labels = (path: string[], property: string | null) => offers(schema, path, property).map((offer) => offer.label)
 
 test('names at the top and in an object behind a reference', () => {
-  expect(labels([], null)).toEqual(['kind', 'exclusive', 'resources'])
-  expect(labels(['resources'], null)).toEqual(['cpu', 'memory'])
+  expect(labels([], null)).toEqual(['"kind"', '"exclusive"', '"resources"'])
+  expect(labels(['resources'], null)).toEqual(['"cpu"', '"memory"'])
   expect(labels(['nothing'], null)).toEqual([])
 })
 
 test('values of words and of booleans', () => {
-  expect(labels([], 'kind')).toEqual(['task', 'service'])
+  expect(labels([], 'kind')).toEqual(['"task"', '"service"'])
   expect(labels([], 'exclusive')).toEqual(['true', 'false'])
   expect(offers(schema, [], 'kind')[0]?.apply).toBe('"task"')
 })

@@ -33,7 +33,8 @@ export function offers(root: JsonSchema, path: readonly string[], property: stri
       members(root, place).map(([name, value]) => {
         const [first] = branches(root, value)
         return {
-          label: name,
+          // With quotes, since that is what was typed when it is looked for.
+          label: `"${name}"`,
           apply: `"${name}": `,
           detail: [first?.type ?? ''].flat().join(' '),
           info: value.description ?? first?.description ?? '',
@@ -49,7 +50,7 @@ export function offers(root: JsonSchema, path: readonly string[], property: stri
         branch.enum ??
         ('const' in branch ? [branch.const] : [branch.type].flat().includes('boolean') ? [true, false] : []),
     )
-  return values.map((value) => ({ label: String(value), apply: JSON.stringify(value) }))
+  return values.map((value) => ({ label: JSON.stringify(value), apply: JSON.stringify(value) }))
 }
 
 /** A schema with its references and alternatives laid open. */

@@ -4,9 +4,9 @@ import { useRouter, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { Button, Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import { api, baseUrl, CallError, data } from '../api/client'
-import { request } from '../api/request'
 import type { Schemas } from '../api/client'
 import { Command, Failure, FailureText, Loading, Panel } from '../design/parts'
+import { useTitle } from '../app/title'
 import { useT } from '../i18n/i18n'
 import { curlLine, specOf, submitLine, type Spec } from '../jobs/job/command-line'
 import { jobQuery } from '../jobs/job/queries'
@@ -17,14 +17,9 @@ import '../jobs/job/job.css'
 
 const Editor = lazy(() => import('./editor'))
 
-interface Check {
-  owner_id: string
-  warnings: string[]
-  why: Schemas['Why']
-}
-
 export default function SubmitPage() {
   const t = useT()
+  useTitle(t('submit.title'))
   const search = useSearch({ strict: false })
   const from = typeof search['from'] === 'string' ? search['from'] : null
   const model = useQuery({ ...jobQuery(from ?? ''), enabled: from !== null })
@@ -52,7 +47,7 @@ function Draft({ start }: { start: Spec }) {
   const isEmpty = (settled.command ?? []).length === 0 && !settled.binary_url
   const check = useQuery({
     queryKey: ['check', settled],
-    queryFn: ({ signal }) => request<Check>('POST', 'api/v1/jobs/check', { body: settled, signal }),
+    queryFn: ({ signal }) => data(api.POST('/api/v1/jobs/check', { body: settled, signal })),
     enabled: !isEmpty && wrong === null,
     retry: false,
     placeholderData: (earlier) => earlier,
@@ -144,7 +139,7 @@ function Draft({ start }: { start: Spec }) {
   )
 }
 
-function Answer({ check }: { check: Check }) {
+function Answer({ check }: { check: Schemas['JobCheck'] }) {
   const t = useT()
   const told = useWhyText()(check.why)
   const never = check.why.nodes.length > 0 && check.why.nodes.every((node) => !node.fits && node.lasting)

@@ -6,6 +6,7 @@ import { api, data } from '../api/client'
 import type { Schemas } from '../api/client'
 import { Command, Confirm, Failure, FailureText, Loading, Panel, Window } from '../design/parts'
 import { StatusWord } from '../design/status'
+import { useTitle } from '../app/title'
 import { useT } from '../i18n/i18n'
 import { Ago, Time, useNow } from '../time/time'
 import '../submit/submit.css'
@@ -16,6 +17,7 @@ const roles = ['viewer', 'submitter', 'operator', 'admin', 'node'] as const
 
 export default function TokensPage() {
   const t = useT()
+  useTitle(t('nav.tokens'))
   const [making, setMaking] = useState(false)
   const [secret, setSecret] = useState<string | null>(null)
   const tokens = useQuery({ queryKey: tokensKey, queryFn: () => data(api.GET('/api/v1/tokens')) })

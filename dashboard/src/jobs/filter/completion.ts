@@ -1,6 +1,6 @@
 // What the filter bar offers while somebody types.
 import { useQuery } from '@tanstack/react-query'
-import { request } from '../../api/request'
+import { api, data } from '../../api/client'
 import { filterKey, filterKeys } from './grammar'
 
 const fixed: Record<string, readonly string[]> = {
@@ -61,7 +61,7 @@ export function useOffers(typed: string): Offer[] {
   const values = useQuery({
     queryKey: ['values', key, prefix],
     queryFn: ({ signal }) =>
-      request<{ items: string[] }>('GET', 'api/v1/jobs/values', { query: { key, prefix, limit: 20 }, signal }),
+      data(api.GET('/api/v1/jobs/values', { params: { query: { key, prefix, limit: 20 } }, signal })),
     enabled: wanted,
     staleTime: 30_000,
     retry: false,

@@ -130,6 +130,18 @@ export function filterOnly(search: Search): Search {
   return searchOf(tokensOf(search))
 }
 
+/** A filter as the API's client takes it. */
+export function filterQuery(
+  filter: Search,
+): Partial<Record<Exclude<FilterKey | 'q', 'label'>, string>> & { label?: string[] } {
+  const query: Record<string, string | string[]> = {}
+  for (const { key, value } of tokensOf(filter)) {
+    if (key === 'label') query[key] = [...(query[key] ?? []), value]
+    else query[key] = value
+  }
+  return query
+}
+
 /** A value in the form that matches exactly this text. */
 export function exact(text: string): string {
   return text.replace(/[\\,*]/g, (character) => `\\${character}`).replace(/^!/, '\\!')

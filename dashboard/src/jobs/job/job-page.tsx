@@ -1,9 +1,10 @@
 // One job: what is going on with it, where its time went, what it said.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useParams, useRouter, useSearch } from '@tanstack/react-router'
-import { useEffect, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Button, Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import type { Schemas } from '../../api/client'
+import { useTitle } from '../../app/title'
 import { useShortcuts } from '../../app/keyboard'
 import type { Search } from '../../app/search-params'
 import { Confirm, Copy, Failure, FailureText, Labels, Loading } from '../../design/parts'
@@ -75,10 +76,7 @@ function JobView({ job, attempts, events }: JobViewProps) {
       replace: true,
       resetScroll: false,
     })
-  useEffect(() => {
-    document.title = `${job.name} · Jobyard`
-    return () => void (document.title = 'Jobyard')
-  }, [job.name])
+  useTitle(job.name)
   useShortcuts([
     { keys: 'l', label: 'keys.log', run: () => go('log') },
     { keys: 'e', label: 'keys.events', run: () => go('events') },

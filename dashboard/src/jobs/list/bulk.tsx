@@ -2,28 +2,16 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Button, ProgressBar } from 'react-aria-components'
-import { request } from '../../api/request'
+import { api, data } from '../../api/client'
+import type { Schemas } from '../../api/client'
 import { writeSearch, type Search } from '../../app/search-params'
 import { Confirm, Failure, FailureText, Loading } from '../../design/parts'
-import { useT } from '../../i18n/i18n'
+import { useT, type Key } from '../../i18n/i18n'
 import { act, canDo } from '../actions'
 import { boundedCount } from './counts'
 import type { JobRow } from './rows'
 
 type Action = 'cancel' | 'retry'
-interface Preview {
-  matching: number
-  capped: boolean
-  complete: boolean
-}
-interface Bulk {
-  id: string
-  status: 'running' | 'done' | 'stopped'
-  looked_at: number
-  changed: number
-  unchanged: number
-}
-
 interface BulkBarProps {
   chosen: JobRow[]
   filter: Search
@@ -137,12 +125,18 @@ function AllDialog({ action, filter, close, started }: AllDialogProps) {
   const [key] = useState(() => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`)
   const preview = useQuery({
     queryKey: ['bulk', 'preview', action, text],
-    queryFn: () => request<Preview>('POST', 'api/v1/bulk', { body: { filter: text, action, dry_run: true } }),
+    queryFn: () =>
+      data(api.POST('/api/v1/bulk', { body: { filter: text, action, dry_run: true } })) as Promise<
+        Schemas['BulkPreview']
+      >,
     gcTime: 0,
     retry: false,
   })
   const start = useMutation({
-    mutationFn: () => request<Bulk>('POST', 'api/v1/bulk', { body: { filter: text, action, idempotency_key: key } }),
+    mutationFn: () =>
+      data(api.POST('/api/v1/bulk', { body: { filter: text, action, idempotency_key: key } })) as Promise<
+        Schemas['Bulk']
+      >,
     onSuccess: (bulk) => {
       started(bulk.id)
       close()
@@ -170,11 +164,11 @@ function Progress({ id, close }: { id: string; close: () => void }) {
   const t = useT()
   const bulk = useQuery({
     queryKey: ['bulk', id],
-    queryFn: () => request<Bulk>('GET', `api/v1/bulk/${id}`),
+    queryFn: () => data(api.GET('/api/v1/bulk/{id}', { params: { path: { id } } })),
     refetchInterval: (query) => (query.state.data?.status === 'running' ? 1_000 : false),
   })
   const stop = useMutation({
-    mutationFn: () => request<Bulk>('POST', `api/v1/bulk/${id}/stop`),
+    mutationFn: () => data(api.POST('/api/v1/bulk/{id}/stop', { params: { path: { id } } })),
     onSuccess: () => bulk.refetch(),
   })
   return (
@@ -183,7 +177,7 @@ function Progress({ id, close }: { id: string; close: () => void }) {
       {bulk.data?.status === 'running' && <ProgressBar isIndeterminate aria-label={t('bulk.running')} />}
       <span role="status">
         {bulk.data
-          ? t(`bulk.is_${bulk.data.status}`, { changed: bulk.data.changed, unchanged: bulk.data.unchanged })
+          ? t(`bulk.is_${bulk.data.status}` as Key, { changed: bulk.data.changed, unchanged: bulk.data.unchanged })
           : t('bulk.running')}
       </span>
       {bulk.data?.status === 'running' ? (

@@ -23,8 +23,8 @@ export const columnInfo = {
   node: { label: 'column.node', width: 7 },
   attempt: { label: 'column.attempt', width: 5 },
   created: { label: 'column.created', width: 7.5 },
-  waited: { label: 'column.waited', width: 5 },
-  ran: { label: 'column.ran', width: 5 },
+  waited: { label: 'column.waited', width: 6 },
+  ran: { label: 'column.ran', width: 6 },
   reason: { label: 'column.reason', width: 0 },
   labels: { label: 'column.labels', width: 10 },
 } as const satisfies Record<string, { label: Key; width: number }>
@@ -79,16 +79,11 @@ function Kind({ row }: { row: JobRow }) {
 function Attempt({ row }: { row: JobRow }) {
   const t = useT()
   if (!row.attempt) return <span className="muted">–</span>
-  const retries = row.retry_count > 0 ? t('jobs.retries', { count: row.retry_count, max: row.max_retries }) : ''
+  const retries = row.retry_count > 0 ? t('jobs.retries', { count: row.retry_count }) : ''
   return (
     <span title={retries}>
       {row.attempt}
-      {row.retry_count > 0 && (
-        <span className="muted">
-          {' '}
-          · {row.retry_count}/{row.max_retries}
-        </span>
-      )}
+      {row.retry_count > 0 && <span className="muted"> ↻{row.retry_count}</span>}
     </span>
   )
 }

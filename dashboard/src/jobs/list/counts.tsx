@@ -3,19 +3,11 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import type { Search } from '../../app/search-params'
-import { request } from '../../api/request'
+import { api, data } from '../../api/client'
+import { filterQuery } from '../filter/grammar'
 import { Shape, statuses, type Status } from '../../design/status'
 import { language, useT } from '../../i18n/i18n'
 import { useRefreshOnChange } from '../../live/live'
-
-interface Count {
-  count: number
-  capped: boolean
-}
-interface Counts extends Count {
-  complete: boolean
-  by_status: (Count & { status: Status })[]
-}
 
 /** `10,000+` where counting stopped. */
 export function boundedCount(count: number, atLeast: boolean): string {
@@ -29,7 +21,7 @@ export function StatusCounts({ filter }: { filter: Search }) {
   const key = useMemo(() => ['jobs', 'count', rest], [rest])
   const counts = useQuery({
     queryKey: key,
-    queryFn: ({ signal }) => request<Counts>('GET', 'api/v1/jobs/count', { query: rest, signal }),
+    queryFn: ({ signal }) => data(api.GET('/api/v1/jobs/count', { params: { query: filterQuery(rest) }, signal })),
     placeholderData: keepPreviousData,
     retry: false,
   })

@@ -8,6 +8,7 @@ import { setPreferences, usePreferences } from '../../app/preferences'
 import { writeSearch } from '../../app/search-params'
 import { Empty } from '../../design/empty'
 import { Failure, Loading } from '../../design/parts'
+import { useTitle } from '../../app/title'
 import { useT } from '../../i18n/i18n'
 import { useStream } from '../../live/live'
 import { FilterBar } from '../filter/filter-bar'
@@ -21,6 +22,7 @@ import { useRows } from './rows'
 
 export default function JobsPage() {
   const t = useT()
+  useTitle(t('jobs.title'))
   const router = useRouter()
   const search = useSearch({ strict: false })
   const text = writeSearch(filterOnly(search))

@@ -66,6 +66,14 @@ export function JobsTable({ rows, selected, toggle, more, narrow, handle, onHold
       current: () => rows[focusedIndex()] ?? null,
     }
   })
+  /** Whoever points at a row, has one in focus or has scrolled away from the top is not to lose the place. */
+  const hold = () => {
+    // After the event: only then is the focus where it goes.
+    requestAnimationFrame(() => {
+      const element = scroller.current
+      if (element) onHold(element.matches(':hover') || focusedIndex() >= 0 || element.scrollTop > 0)
+    })
+  }
   const onKeyDown = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 }
     const step = steps[event.key]
@@ -82,10 +90,11 @@ export function JobsTable({ rows, selected, toggle, more, narrow, handle, onHold
       ref={scroller}
       className={narrow ? 'jobs-scroller narrow' : 'jobs-scroller'}
       onKeyDown={onKeyDown}
-      onPointerEnter={(event) => event.pointerType === 'mouse' && onHold(true)}
-      onPointerLeave={() => onHold(focusedIndex() >= 0)}
-      onFocus={() => onHold(true)}
-      onBlur={() => onHold(scroller.current?.matches(':hover') ?? false)}
+      onPointerEnter={hold}
+      onPointerLeave={hold}
+      onFocus={hold}
+      onBlur={hold}
+      onScroll={hold}
     >
       <table
         className={`jobs-table ${density}`}

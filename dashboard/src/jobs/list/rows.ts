@@ -2,40 +2,16 @@
 import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Search } from '../../app/search-params'
-import { request } from '../../api/request'
+import { api, data } from '../../api/client'
+import type { Schemas } from '../../api/client'
+import { filterQuery } from '../filter/grammar'
+import { countDifference, patch, type Patch } from './difference'
 import { useChanges, useRefreshOnChange } from '../../live/live'
 import type { Status } from '../../design/status'
 import { statuses } from '../../design/status'
 
-export interface JobRow {
-  id: string
-  owner_id: string
-  name: string
-  kind: 'task' | 'service'
-  status: Status
-  reason: string
-  submitted_by: string
-  pool: string
-  priority: number
-  labels: Record<string, string>
-  created_time: string
-  started_time?: string | null
-  finished_time?: string | null
-  waiting_since_time?: string | null
-  retry_count: number
-  max_retries: number
-  attempt?: number | null
-  node_id?: string | null
-  node_name?: string | null
-  outcome?: string | null
-  exit_code?: number | null
-  signal?: number | null
-  message?: string
-}
-interface Page {
-  items: JobRow[]
-  next_cursor?: string | null
-}
+export type JobRow = Schemas['JobRow']
+type Page = Schemas['Page_JobRow']
 
 const PAGE = 100
 /** A page of the server may be short, since what it scans is bounded; this many in a row are asked for at a time. */
@@ -48,10 +24,12 @@ async function readPage(filter: Search, cursor: string | undefined, signal: Abor
   for (let asked = 0; asked < SHORT_PAGES; asked += 1) {
     // The cursor of the next page stands in the one before.
     // oxlint-disable-next-line no-await-in-loop
-    const page = await request<Page>('GET', 'api/v1/jobs/rows', {
-      query: { ...filter, limit: PAGE, ...(next ? { cursor: next } : {}) },
-      signal,
-    })
+    const page = await data(
+      api.GET('/api/v1/jobs/rows', {
+        params: { query: { ...filterQuery(filter), limit: PAGE, ...(next ? { cursor: next } : {}) } },
+        signal,
+      }),
+    )
     items.push(...page.items)
     next = page.next_cursor ?? undefined
     if (next === undefined || items.length >= PAGE) break
@@ -130,22 +108,6 @@ export function useRows(filter: Search, held: boolean): Rows {
   }
 }
 
-/** Rows of the newest page that are not shown, and rows shown in its stretch that it no longer has. */
-export function countDifference(
-  shown: readonly JobRow[],
-  newest: readonly JobRow[] | undefined,
-  more: string | null,
-): number {
-  if (newest === undefined) return 0
-  const have = new Set(shown.map((row) => row.id))
-  const now = new Set(newest.map((row) => row.id))
-  const last = newest.at(-1)?.id
-  const stretch = more === null || last === undefined ? shown : shown.filter((row) => row.id >= last)
-  return newest.filter((row) => !have.has(row.id)).length + stretch.filter((row) => !now.has(row.id)).length
-}
-
-type Patch = Pick<JobRow, 'status'> & { time: string }
-
 const statusWords = new Set<string>(statuses)
 
 /** What the stream said of rows since the newest page was read: at once in place, before anything is read again. */
@@ -162,13 +124,4 @@ function usePatches(filter: Search): ReadonlyMap<string, Patch> {
     setPatches({ filter, map })
   })
   return patches.map
-}
-
-function patch(row: JobRow, change: Patch | undefined): JobRow {
-  if (change === undefined || change.status === row.status) return row
-  // A row that was read after the change knows better: it has the time that the change gave.
-  const known = row.finished_time ?? row.started_time ?? row.created_time
-  if (known > change.time) return row
-  const ended = change.status === 'success' || change.status === 'final_failed' || change.status === 'cancelled'
-  return { ...row, status: change.status, reason: '', finished_time: ended ? change.time : null }
 }

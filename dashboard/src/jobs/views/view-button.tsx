@@ -2,12 +2,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { Button, Checkbox, Input, Label, TextField } from 'react-aria-components'
-import { request } from '../../api/request'
+import { api, data } from '../../api/client'
 import { writeSearch, type Search } from '../../app/search-params'
 import { FailureText, Window } from '../../design/parts'
 import { useT } from '../../i18n/i18n'
 import { meQuery } from '../../session/me'
-import { viewsQuery, type View } from './views'
+import { viewsQuery } from './views'
 
 export function ViewButton({ filter }: { filter: Search }) {
   const t = useT()
@@ -18,7 +18,7 @@ export function ViewButton({ filter }: { filter: Search }) {
   const text = writeSearch(filter).slice(1)
   const present = views.data?.items.find((view) => view.filter === text)
   const remove = useMutation({
-    mutationFn: (id: string) => request('DELETE', `api/v1/views/${id}`),
+    mutationFn: (id: string) => data(api.DELETE('/api/v1/views/{id}', { params: { path: { id } } })),
     onSuccess: () => client.invalidateQueries({ queryKey: viewsQuery.queryKey }),
   })
   if (text === '') return null
@@ -51,7 +51,7 @@ function SaveDialog({ filter, close }: { filter: string; close: () => void }) {
   const [name, setName] = useState('')
   const [shared, setShared] = useState(false)
   const save = useMutation({
-    mutationFn: () => request<View>('POST', 'api/v1/views', { body: { name: name.trim(), filter, shared } }),
+    mutationFn: () => data(api.POST('/api/v1/views', { body: { name: name.trim(), filter, shared } })),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: viewsQuery.queryKey })
       close()

@@ -1,24 +1,9 @@
 import { queryOptions } from '@tanstack/react-query'
-import { CallError } from '../../api/client'
-import { request } from '../../api/request'
+import { api, data } from '../../api/client'
 
-/** A filter with a name, kept on the server. `filter` is a query string as in the address. */
-export interface View {
-  id: string
-  name: string
-  filter: string
-  shared: boolean
-  created_by: string
-  created_time: string
-  changed_time: string
-}
-
+/** Filters with names, kept on the server: the reader's own and the shared ones. */
 export const viewsQuery = queryOptions({
   queryKey: ['views'],
-  queryFn: () =>
-    request<{ items: View[] }>('GET', 'api/v1/views').catch((error: unknown) => {
-      if (error instanceof CallError && error.status === 404) return { items: [] }
-      throw error
-    }),
+  queryFn: () => data(api.GET('/api/v1/views')),
   staleTime: 60_000,
 })
