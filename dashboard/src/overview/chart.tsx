@@ -63,8 +63,8 @@ export function Chart({ label, times, series, format }: ChartProps) {
             label: each.label,
             stroke: colour(each.colour),
             width: each.bars ? 0 : 1.5,
-            points: { show: false },
-            ...(each.bars && bars ? { fill: colour(each.colour), paths: bars } : {}),
+            // By itself it draws points where there is no line to see.
+            ...(each.bars && bars ? { points: { show: false }, fill: colour(each.colour), paths: bars } : {}),
             ...(each.dashed ? { dash: [5, 4] } : {}),
           })),
         ],
@@ -85,7 +85,7 @@ export function Chart({ label, times, series, format }: ChartProps) {
         {series.map((each) => (
           <span key={each.label} className="row">
             <i
-              className={`swatch ${each.bars ? 'bar' : each.dashed ? 'dashed' : 'line'}`}
+              className={`swatch ${each.bars ? 'solid' : each.dashed ? 'dashed' : 'line'}`}
               style={{ color: `var(${each.colour})` }}
               aria-hidden="true"
             />

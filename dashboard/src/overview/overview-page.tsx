@@ -170,7 +170,7 @@ function Failing({ range }: { range: Range }) {
                     <Link to="/jobs" search={parseSearch(group.filter)}>
                       {group.name}
                     </Link>
-                    <span className="small muted"> {group.owner_id}</span>
+                    <div className="small muted">{group.owner_id}</div>
                   </td>
                   <td>
                     {group.outcome && <OutcomeWord outcome={group.outcome} />}{' '}
