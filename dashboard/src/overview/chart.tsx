@@ -63,8 +63,9 @@ export function Chart({ label, times, series, format }: ChartProps) {
             label: each.label,
             stroke: colour(each.colour),
             width: each.bars ? 0 : 1.5,
-            // By itself it draws points where there is no line to see.
             ...(each.bars && bars ? { points: { show: false }, fill: colour(each.colour), paths: bars } : {}),
+            // Where there are gaps a line may be a single point.
+            ...(each.values.includes(null) ? { points: { show: true, size: 4, fill: colour(each.colour) } } : {}),
             ...(each.dashed ? { dash: [5, 4] } : {}),
           })),
         ],
