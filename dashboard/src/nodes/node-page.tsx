@@ -232,7 +232,7 @@ function DrainDialog({ node, busy, error, onConfirm, onClose }: DrainDialogProps
   return (
     <Confirm
       title={t('drain.question', { name: node.name })}
-      action={t('gate_action.drain')}
+      action={t('drain.go')}
       danger
       busy={busy}
       error={error}

@@ -3,6 +3,9 @@ import type { Schemas } from '../../api/client'
 import { language, useT } from '../../i18n/i18n'
 import { bytes, duration } from '../../time/format'
 
+/** Whoever asks for less than this keeps nobody waiting. */
+const ADVICE_BYTES = 256 * 1024 * 1024
+
 interface ResourcesTabProps {
   job: Schemas['Job']
   attempts: readonly Schemas['Attempt'][]
@@ -24,7 +27,7 @@ export function ResourcesTab({ job, attempts }: ResourcesTabProps) {
         <dt>{t('resources.memory')}</dt>
         <dd>{bytes(memory, language())}</dd>
       </dl>
-      {peak > 0 && peak < memory / 4 && (
+      {peak > 0 && peak < memory / 4 && memory > ADVICE_BYTES && (
         <p className="notice">
           {t('resources.less', { asked: bytes(memory, language()), peak: bytes(peak, language()) })}
         </p>
