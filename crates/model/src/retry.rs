@@ -198,13 +198,17 @@ impl Accounts {
     /// The accounts after an attempt ended and `step` followed.
     #[must_use]
     pub fn charged(self, outcome: Outcome, step: NextStep, now: Timestamp) -> Self {
-        let evictions = self.evictions + u32::from(outcome == Outcome::Evicted);
+        let evictions = self.evictions.saturating_add(u32::from(outcome == Outcome::Evicted));
         let paid = Self { evictions, unpaid_in_row: 0, ..self };
         match step {
-            NextStep::Wait { .. } => Self { evictions, unpaid_in_row: self.unpaid_in_row + 1, ..self },
-            NextStep::Retry { payer: Payer::User, .. } => Self { retry_count: self.retry_count + 1, ..paid },
+            NextStep::Wait { .. } => {
+                Self { evictions, unpaid_in_row: self.unpaid_in_row.saturating_add(1), ..self }
+            }
+            NextStep::Retry { payer: Payer::User, .. } => {
+                Self { retry_count: self.retry_count.saturating_add(1), ..paid }
+            }
             NextStep::Retry { .. } => Self {
-                platform_failures: self.platform_failures + 1,
+                platform_failures: self.platform_failures.saturating_add(1),
                 platform_since: self.platform_since.or(Some(now)),
                 ..paid
             },

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub(crate) mod cases;
 pub(crate) mod claims;
 pub(crate) mod control;
 pub(crate) mod events;
@@ -56,6 +57,7 @@ macro_rules! conformance_suite {
                 a_gap_holds_silence_back_for_a_lease, a_step_back_holds_silence_back, a_renewal_keeps_an_attempt,
                 a_claim_lease_runs_out, start_within_ends_a_job, run_at_is_kept,
                 what_a_step_back_left_far_ahead_is_due, an_exclusive_job_pauses_after_silence;
+            cases: pages_show_each_job_once_while_some_come_and_some_go;
             reading: pages_of_a_thousand_while_others_come, every_filter, statuses_are_merged_newest_first,
                 a_page_may_be_short_and_go_on, attempts_tell_the_history, the_summary_counts,
                 the_classic_questions_at_a_prompt;
