@@ -18,7 +18,7 @@ mod yard;
 
 pub use groups::Unit;
 pub use jobs::{ended, outcomes, submit, submit_all, time_passes, until_over, until_phase};
-pub use jobyard_test_s3::S3Server;
+pub use jobyard_test_s3::{ACCESS_KEY_ID, S3Server, SECRET_ACCESS_KEY};
 pub use loud::{Loudness, many_loud_attempts, one_loud_attempt};
 pub use memory::Peaks;
 pub use notebook::Notebook;

@@ -30,6 +30,9 @@ pub struct YardPlan {
     worker: String,
     tables: String,
     artifact_url: Option<&'static str>,
+    pub(crate) environment: Vec<(String, String)>,
+    /// What the roles have instead of the machine's `/etc/hosts`.
+    pub(crate) hosts: Option<String>,
     pub(crate) moved: Option<Moved>,
 }
 
@@ -57,6 +60,8 @@ impl YardPlan {
             worker: String::new(),
             tables: String::new(),
             artifact_url: None,
+            environment: Vec::new(),
+            hosts: None,
             moved: None,
         }
     }
@@ -129,7 +134,26 @@ impl YardPlan {
     /// Artifacts and log segments lie in this bucket instead of a directory.
     #[must_use]
     pub fn artifacts_in(self, url: &'static str, s3: &S3Server) -> Self {
-        Self { artifact_url: Some(url), ..self.table(&s3.settings()) }
+        self.table(&s3.settings()).artifact_url(url)
+    }
+
+    /// As [`YardPlan::artifacts_in`], of a bucket that [`YardPlan::table`] tells how to reach.
+    #[must_use]
+    pub fn artifact_url(self, url: &'static str) -> Self {
+        Self { artifact_url: Some(url), ..self }
+    }
+
+    /// One more variable of the roles' environment.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// What the roles see as `/etc/hosts`. Needs root.
+    #[must_use]
+    pub fn hosts(self, text: &str) -> Self {
+        Self { hosts: Some(text.to_owned()), ..self }
     }
 
     /// Makes and starts it.

@@ -73,7 +73,9 @@ pub struct Yard {
     disks: Vec<SmallDisk>,
     /// Where a service manager would put the worker.
     unit: Option<Unit>,
-    other_tmp: Option<&'static str>,
+    /// What the roles mount for themselves before they start.
+    mounts: Vec<String>,
+    environment: Vec<(String, String)>,
     /// The admin token's secret; on SQLite it lies in the data directory.
     secret: Option<String>,
 }
@@ -102,6 +104,12 @@ impl Yard {
         drop(free);
         let disks = plan.small_disks.iter();
         let disks = disks.map(|(folder, options)| SmallDisk::mount(&dir.path().join(folder), options));
+        let hosts = dir.path().join("hosts");
+        if let Some(text) = &plan.hosts {
+            fs::write(&hosts, text).expect("writable");
+        }
+        let tmp = plan.other_tmp.map(|options| format!("mount -t tmpfs -o {options} tmpfs /tmp"));
+        let hosts = plan.hosts.as_ref().map(|_| format!("mount --bind {} /etc/hosts", hosts.display()));
         let mut yard = Self {
             ports,
             roles: plan.roles(),
@@ -109,7 +117,8 @@ impl Yard {
             database: (plan.datastore == Datastore::Postgres).then(Database::start),
             disks: disks.collect(),
             unit: None,
-            other_tmp: plan.other_tmp,
+            mounts: tmp.into_iter().chain(hosts).collect(),
+            environment: plan.environment.clone(),
             secret: None,
             dir,
         };
@@ -220,6 +229,7 @@ impl Yard {
     pub fn launch_with(&mut self, role: Role, environment: &[(&str, &str)]) {
         let mut command = self.role_command(role);
         command.env("JOBYARD_LOG", "info");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.envs(environment.iter().copied());
         self.processes.insert(role, Process::start(role.name(), self.dir.path(), &mut command));
     }
@@ -231,15 +241,15 @@ impl Yard {
     /// How a role is started.
     #[must_use]
     pub fn role_command(&self, role: Role) -> Command {
-        let mut command = match (&self.unit, self.other_tmp) {
-            (_, Some(options)) => {
+        let mut command = match &self.unit {
+            _ if !self.mounts.is_empty() => {
                 let mut unshare = Command::new("unshare");
-                let mount = format!("mount -t tmpfs -o {options} tmpfs /tmp && exec \"$0\" \"$@\"");
+                let mount = format!("{} && exec \"$0\" \"$@\"", self.mounts.join(" && "));
                 unshare.args(["--mount", "/bin/sh", "-c", &mount]).arg(bin("jobyard"));
                 unshare
             }
             // As a service manager does: into the unit's group, then the program.
-            (Some(unit), None) if role == Role::Worker => {
+            Some(unit) if role == Role::Worker => {
                 let mut shell = Command::new("/bin/sh");
                 shell.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]).arg(unit.path());
                 shell.arg(bin("jobyard"));
@@ -425,11 +435,10 @@ impl Yard {
 
     /// Gives the token of before.
     fn move_in(&self, moved: &Moved) -> String {
-        let copied = Command::new("cp")
-            .arg("-a")
-            .args([moved.data_dir.join("artifacts"), moved.data_dir.join("secret.key")])
-            .arg(self.dir())
-            .status();
+        let (artifacts, key) = (moved.data_dir.join("artifacts"), moved.data_dir.join("secret.key"));
+        // Those in a bucket stay where they are.
+        let artifacts = Some(artifacts).filter(|artifacts| artifacts.exists());
+        let copied = Command::new("cp").arg("-a").args(artifacts).arg(key).arg(self.dir()).status();
         assert!(copied.expect("cp runs").success());
         self.run("import", &[&moved.file.display().to_string()]);
         fs::read_to_string(moved.data_dir.join("admin.token")).expect("a token")

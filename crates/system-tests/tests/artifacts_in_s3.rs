@@ -5,7 +5,10 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use jobyard_client::json::JobSubmit;
 use jobyard_client::{ArtifactHash, Client, JobId, LogQuery, RetryPolicy, Status, Token};
-use jobyard_system_tests::{Datastore, Notebook, S3Server, Yard, YardPlan, ended, eventually, submit};
+use jobyard_system_tests::{
+    ACCESS_KEY_ID, Datastore, Notebook, Role, S3Server, SECRET_ACCESS_KEY, Yard, YardPlan, ended, eventually,
+    submit,
+};
 
 const BUCKET: &str = "yard-artifacts";
 
@@ -25,7 +28,8 @@ fn lines(from: u32, to: u32) -> Vec<u8> {
 /// A client that takes the first answer.
 fn impatient(yard: &Yard) -> Client {
     let token = Token::new(&yard.secret()).expect("a token");
-    let policy = RetryPolicy { busy_for: Duration::ZERO, ..RetryPolicy::default() };
+    let none = Duration::ZERO;
+    let policy = RetryPolicy { busy_for: none, outage_for: none, ..RetryPolicy::default() };
     let builder = Client::builder().url(yard.client().url()).expect("a url").token(token);
     builder.retry_policy(policy).build().expect("a client")
 }
@@ -142,4 +146,42 @@ async fn a_silent_bucket_holds_nothing_up() {
     let whole = [lines(1, 20_000), b"end\n".to_vec()].concat();
     eventually("its log", async || (read_log(&impatient(&yard), id).await.ok()? == whole).then_some(()))
         .await;
+}
+
+/// Over TLS, with the bucket in the host's name and the key from the environment. Who shows another certificate than the
+/// machine trusts is sent nothing.
+#[tokio::test]
+async fn a_bucket_is_reached_over_tls_by_its_own_host_name() {
+    let s3 = S3Server::start_new_with_tls(BUCKET).expect("an S3 server");
+    let certificate = |s3: &S3Server| s3.certificate().to_str().expect("UTF-8").to_owned();
+    let mut yard = YardPlan::on(Datastore::Sqlite)
+        .artifact_url("s3://yard-artifacts/some/prefix")
+        .table(&format!("[s3]\nendpoint = \"{}\"\npath_style = false", s3.endpoint()))
+        // Nobody but the bucket's own name is known.
+        .hosts(&format!("127.0.0.1 {BUCKET}.localhost\n"))
+        .variable("AWS_ACCESS_KEY_ID", ACCESS_KEY_ID)
+        .variable("AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY)
+        .variable("SSL_CERT_FILE", &certificate(&s3))
+        .raise()
+        .await;
+    let client = yard.client();
+    let script = yard.script("large.sh", b"#!/bin/sh\nseq 1 20000\necho kept > \"$JOBYARD_OUTPUT/file\"\n");
+    let program = client.artifacts().push_file(&script).await.expect("pushed").hash;
+    let job = JobSubmit { binary_url: Some(format!("sha256:{program}")), ..JobSubmit::default() };
+    let id = submit(&client, job).await;
+    let job = ended(&client, id).await;
+    assert_eq!(job.status, Status::Success, "{:?}", job.result);
+    assert!(job.result.is_some_and(|result| result.output.is_some()));
+    eventually("its log", async || (read_log(&client, id).await.ok()? == lines(1, 20_000)).then_some(()))
+        .await;
+    let keys = s3.keys(BUCKET).expect("a bucket");
+    assert!(keys.iter().any(|key| key.starts_with("some/prefix/segments/")), "{keys:?}");
+
+    let other = S3Server::start_new_with_tls(BUCKET).expect("an S3 server");
+    yard.terminate(Role::Up);
+    yard.start_with(Role::Up, &[("SSL_CERT_FILE", &certificate(&other))]).await;
+    let script = yard.script("other.sh", b"#!/bin/sh\n");
+    let refused = impatient(&yard).artifacts().push_file(&script).await.expect_err("it is not trusted");
+    assert_eq!(refused.code(), Some("artifact_store_unavailable"), "{refused}");
+    assert_eq!(s3.keys(BUCKET).expect("a bucket"), keys);
 }

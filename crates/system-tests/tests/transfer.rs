@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use jobyard_client::json::{JobSubmit, Seconds, SecretEnv};
 use jobyard_client::{Client, JobId, LogQuery, LogStream, Outcome, Status};
 use jobyard_system_tests::{
-    Datastore, Role, Yard, YardPlan, bin, ended, eventually, outcomes, submit, until_phase,
+    Datastore, Role, S3Server, Yard, YardPlan, bin, ended, eventually, outcomes, submit, until_phase,
 };
 
 fn shell(script: &str) -> JobSubmit {
@@ -101,6 +101,41 @@ async fn jobs_move_to_postgres_and_go_on() {
     let config = new.dir().join("jobyard.toml");
     let (code, said) = jobyard(&["import", "--config", path(&config), path(&file)]);
     assert!(code == Some(1) && said.contains("in use already"), "{said}");
+}
+
+/// What lies in a bucket stays there: the datastore that moves knows where.
+#[tokio::test]
+async fn artifacts_and_logs_in_a_bucket_are_found_after_the_move() {
+    const PLACE: &str = "s3://yard-moved/some/prefix";
+    let s3 = S3Server::start_new("yard-moved").expect("an S3 server");
+    let mut old = YardPlan::on(Datastore::Sqlite).artifacts_in(PLACE, &s3).raise().await;
+    let client = old.client();
+    let script = "head -c 100000 /dev/zero; echo kept > \"$JOBYARD_OUTPUT/file\"";
+    let over = submit(&client, shell(script)).await;
+    let job = ended(&client, over).await;
+    assert_eq!(job.status, Status::Success, "{:?}", job.result);
+    let output = job.result.and_then(|result| result.output).expect("an output");
+    let program = old.script("count.sh", b"#!/bin/sh\necho from the bucket\n");
+    let program = client.artifacts().push_file(&program).await.expect("pushed").hash;
+    let uploaded = JobSubmit { binary_url: Some(format!("sha256:{program}")), ..waiting("") };
+    let uploaded = submit(&client, JobSubmit { command: Vec::new(), ..uploaded }).await;
+    let (data_dir, file) = (old.dir().join("data"), old.dir().join("moved"));
+    old.terminate(Role::Up);
+    let (code, said) = jobyard(&["export", "--data-dir", path(&data_dir), path(&file)]);
+    assert_eq!(code, Some(0), "{said}");
+    let keys = s3.keys("yard-moved").expect("a bucket");
+
+    let plan = YardPlan::on(Datastore::Postgres).artifacts_in(PLACE, &s3);
+    let plan = plan.worker_setting("labels = { moved = \"yes\" }");
+    let new = plan.moved_from(&file, &data_dir).raise().await;
+    let client = new.client();
+    assert_eq!(ended(&client, uploaded).await.status, Status::Success);
+    assert_eq!(written(&client, over).await, 100_000);
+    let output = output.strip_prefix("sha256:").expect("a tree").parse().expect("a hash");
+    let pulled = new.dir().join("pulled");
+    client.artifacts().pull_folder(output, &pulled, std::sync::Arc::new(|_| ())).await.expect("pulled");
+    assert_eq!(std::fs::read_to_string(pulled.join("file")).expect("readable"), "kept\n");
+    assert_eq!(s3.keys("yard-moved").expect("a bucket"), keys, "nothing was copied or removed");
 }
 
 #[tokio::test]

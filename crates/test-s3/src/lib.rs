@@ -6,13 +6,16 @@
 
 mod bucket;
 mod server;
+mod tls;
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rustls::ServerConfig;
 use tempfile::TempDir;
 
 use crate::server::Serving;
@@ -24,6 +27,7 @@ pub const SECRET_ACCESS_KEY: &str = "test-secret-access-key";
 
 /// Beside the buckets.
 const SECRET_FILE: &str = "secret";
+const CERTIFICATE_FILE: &str = "certificate.pem";
 
 /// A running, or stopped, S3 server.
 #[derive(Debug)]
@@ -32,6 +36,7 @@ pub struct S3Server {
     serving: Option<Serving>,
     folder: TempDir,
     address: SocketAddr,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 impl S3Server {
@@ -40,19 +45,45 @@ impl S3Server {
     /// # Errors
     /// The folder can't be made, or there is no free port.
     pub fn start_new(bucket: &str) -> io::Result<Self> {
+        Self::start_new_as(bucket, |_| Ok(None))
+    }
+
+    /// As [`S3Server::start_new`], over TLS, for clients that trust [`S3Server::certificate`]. The bucket may also stand in
+    /// the host's name: `<bucket>.localhost`.
+    ///
+    /// # Errors
+    /// As [`S3Server::start_new`].
+    pub fn start_new_with_tls(bucket: &str) -> io::Result<Self> {
+        Self::start_new_as(bucket, |folder| tls::identity(bucket, &folder.join(CERTIFICATE_FILE)).map(Some))
+    }
+
+    fn start_new_as(
+        bucket: &str,
+        tls: impl FnOnce(&Path) -> io::Result<Option<Arc<ServerConfig>>>,
+    ) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("jobyard-s3-").tempdir()?;
         fs::create_dir(folder.path().join(bucket))?;
         let secret = folder.path().join(SECRET_FILE);
         fs::write(&secret, SECRET_ACCESS_KEY)?;
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o600))?;
-        let (serving, address) = Serving::start(folder.path(), (Ipv4Addr::LOCALHOST, 0).into())?;
-        Ok(Self { folder, address, serving: Some(serving) })
+        let tls = tls(folder.path())?;
+        let (serving, address) = Serving::start(folder.path(), (Ipv4Addr::LOCALHOST, 0).into(), tls.clone())?;
+        Ok(Self { folder, address, tls, serving: Some(serving) })
     }
 
-    /// Where it listens: `http://127.0.0.1:<port>`.
+    /// Where it listens: `http://127.0.0.1:<port>`, with TLS `https://localhost:<port>`.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        match self.tls {
+            None => format!("http://{}", self.address),
+            Some(_) => format!("https://localhost:{}", self.address.port()),
+        }
+    }
+
+    /// Whom to trust to reach it over TLS: a PEM file.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.path().join(CERTIFICATE_FILE)
     }
 
     /// The `[s3]` table of settings that reach it.
@@ -78,7 +109,7 @@ impl S3Server {
     /// The port was taken meanwhile.
     pub fn start(&mut self) -> io::Result<()> {
         if self.serving.is_none() {
-            self.serving = Some(Serving::start(self.folder.path(), self.address)?.0);
+            self.serving = Some(Serving::start(self.folder.path(), self.address, self.tls.clone())?.0);
         }
         Ok(())
     }
