@@ -63,7 +63,9 @@ export function handleKey(event: KeyboardEvent): void {
     }
     return
   }
-  if (!preferences().shortcuts || isTyping(event.target) || isCovered(event.target)) return
+  // Where the key was really pressed: in a shadow root, such as the editor's, `target` is only its host.
+  const target = event.composedPath()[0] ?? event.target
+  if (!preferences().shortcuts || isTyping(target) || isCovered(target)) return
   const first = pending !== null && event.timeStamp - pending.time < SEQUENCE_MS ? `${pending.key} ` : ''
   pending = null
   const shortcut = find(first + event.key) ?? (first === '' ? undefined : find(event.key))
