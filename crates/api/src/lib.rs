@@ -5,6 +5,7 @@
 //! nothing.
 
 pub mod doors;
+pub mod filter;
 pub mod grpc;
 pub mod json;
 pub mod strict;

@@ -26,7 +26,10 @@ pub use doors::WorkerDoors;
 pub use pace::{LoopBoard, LoopReading};
 pub use webhook::{Webhook, WebhookError};
 
-use loops::{deliver_stops, expire_leases, place, release_due, retention, retire_artifacts, tell_failures};
+use loops::{
+    carry_out_bulk, count_minutes, deliver_stops, expire_leases, place, release_due, retention,
+    retire_artifacts, tell_failures,
+};
 use pace::Pace;
 
 /// What an informer is made of.
@@ -58,6 +61,8 @@ pub struct InformerSettings {
     pub keep_audit_ms: u64,
     /// How long artifacts are kept that nothing refers to, in milliseconds.
     pub keep_artifacts_ms: u64,
+    /// How long it is kept what happened in each minute, in milliseconds.
+    pub keep_minutes_ms: u64,
 }
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -70,6 +75,7 @@ impl Default for InformerSettings {
             keep_keys_ms: 7 * DAY_MS,
             keep_audit_ms: 365 * DAY_MS,
             keep_artifacts_ms: 7 * DAY_MS,
+            keep_minutes_ms: 30 * DAY_MS,
         }
     }
 }
@@ -98,6 +104,10 @@ pub async fn run(parts: InformerParts, shutdown: CancellationToken) {
     let retention = retention::RetentionLoop::new(store.clone(), settings.clone());
     let minute = Duration::from_secs(60);
     tracker.spawn(timed("retention", minute).run(retention, board.clone(), shutdown.clone()));
+    let bulk = carry_out_bulk::CarryOutBulkLoop::new(store.clone());
+    tracker.spawn(timed("carry_out_bulk", second).run(bulk, board.clone(), shutdown.clone()));
+    let count = count_minutes::CountMinutesLoop::new(store.clone(), settings.keep_minutes_ms);
+    tracker.spawn(timed("count_minutes", second).run(count, board.clone(), shutdown.clone()));
     let retire = retire_artifacts::RetireArtifactsLoop::new(store.clone(), settings);
     tracker.spawn(timed("retire_artifacts", minute).run(retire, board.clone(), shutdown.clone()));
     if let Some(webhook) = webhook {

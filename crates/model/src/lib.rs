@@ -7,6 +7,8 @@
 //! a refusal that names both. [`retry::next_step`] is the one function that says what follows an ended attempt.
 
 pub mod attempt;
+pub mod bulk;
+pub mod filter;
 pub mod ids;
 pub mod intent;
 pub mod job;
@@ -24,6 +26,8 @@ pub mod status;
 pub mod time;
 
 pub use attempt::{AttemptEnd, EndedBy, Exit, ExitFacts, LiveAttempt, Outcome, Outputs, Phase, Usage};
+pub use bulk::BulkAction;
+pub use filter::{Any, JobFilter, LabelCondition, ReasonWord, TextMatch};
 pub use ids::{ArtifactHash, JobId, LeaseId, NodeId, SessionId};
 pub use intent::Intent;
 pub use job::{BinaryUrl, InputPath, InvalidInputPath, IoClass, JobKind, JobSpec, Origin, Runtime};

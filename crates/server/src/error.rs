@@ -46,6 +46,10 @@ pub(crate) enum ApiError {
     NotAService,
     #[error("owner {owner} has {limit} jobs")]
     TooManyJobs { owner: String, limit: u64 },
+    #[error("another view has that name")]
+    NameTaken,
+    #[error("the view was changed since it was read")]
+    ChangedMeanwhile,
     #[error("the door for {calls} is full")]
     Busy { calls: &'static str },
     #[error("the body has more than {most_bytes} bytes")]
@@ -146,6 +150,8 @@ impl From<ApiError> for Answer {
             ApiError::KeyConflict { .. }
             | ApiError::NotOver { .. }
             | ApiError::NotAService
+            | ApiError::NameTaken
+            | ApiError::ChangedMeanwhile
             | ApiError::CursorExpired => conflict(error),
             ApiError::LogDropped { keep_days } => {
                 let detail = format!("this log was dropped: logs are kept for {keep_days} days (`server.keep_logs_days`)");
@@ -213,6 +219,14 @@ fn conflict(error: ApiError) -> Answer {
         ApiError::NotAService => answer(
             Code::NotAService,
             "only a service can be stopped, and ends well then; this job is a task, which can be cancelled",
+        ),
+        ApiError::NameTaken => answer(
+            Code::NameTaken,
+            "another view of its maker has that name; choose another, or change that one",
+        ),
+        ApiError::ChangedMeanwhile => answer(
+            Code::ChangedMeanwhile,
+            "it was changed since it was read; nothing was changed now: read it afresh",
         ),
         _ => answer(
             Code::CursorExpired,
@@ -318,6 +332,11 @@ fn store(error: &StoreError) -> Answer {
         StoreError::Full { .. } => {
             unavailable(Code::DatastoreFull, "the datastore is full; nothing was accepted", 30)
         }
+        StoreError::TooSlow { .. } => unavailable(
+            Code::ReadTooSlow,
+            "this look over many rows took longer than it may; a narrower filter takes less, and nothing else was held up",
+            2,
+        ),
         StoreError::SchemaTooOld { .. } | StoreError::BinaryTooOld { .. } => unavailable(
             Code::WrongSchema,
             "the datastore's schema does not fit this server; an operator has to act",

@@ -124,8 +124,10 @@ pub struct DoorSettings {
     pub batch: DoorLimit,
     /// Other calls that change something.
     pub change: DoorLimit,
-    /// Reads.
+    /// Reads of one thing.
     pub read: DoorLimit,
+    /// Lists, counts and overviews.
+    pub look: DoorLimit,
     /// Artifacts on their way in or out.
     pub artifact: DoorLimit,
     /// Many small artifacts in a call, on their way in; each is held in memory.
@@ -160,6 +162,7 @@ impl Default for DoorSettings {
             batch: limit(4, 64),
             change: limit(64, 1_024),
             read: limit(128, 2_048),
+            look: limit(16, 1_024),
             artifact: limit(32, 256),
             artifact_batch: limit(8, 256),
             stream: limit(2_000, 0),

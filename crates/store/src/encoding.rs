@@ -137,6 +137,8 @@ pub(crate) struct Prepared {
     pub(crate) job: NewJob,
     /// Its spec as JSON.
     pub(crate) spec: String,
+    /// Its labels as JSON.
+    pub(crate) labels: String,
     /// Its shape as JSON.
     pub(crate) shape: String,
     /// Of the shape.
@@ -150,7 +152,8 @@ impl Prepared {
     /// As [`to_json`].
     pub(crate) fn new(job: NewJob) -> Result<Self, StoreError> {
         let (shape, digest) = shape_digest(&shape_of(&job.spec))?;
-        Ok(Self { spec: to_json("job", &job.spec)?, shape, digest, job })
+        let labels = to_json("job", &job.spec.labels)?;
+        Ok(Self { spec: to_json("job", &job.spec)?, labels, shape, digest, job })
     }
 }
 

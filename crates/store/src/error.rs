@@ -20,6 +20,12 @@ pub enum StoreError {
         #[source]
         source: Source,
     },
+    /// A look over many rows ran into its limit of time, or waited for its turn as long. Nothing else was held up.
+    #[error("{doing} took longer than it may")]
+    TooSlow {
+        /// What we were doing.
+        doing: &'static str,
+    },
     /// The datastore can't be used with these settings: a wrong password, no such database, a connection string that
     /// is none. Nothing was changed, and trying again won't help.
     #[error("the datastore refused us while {doing}: check datastore.url")]

@@ -1,10 +1,13 @@
 //! Jobs and attempts as they are submitted, controlled and read.
 
+use std::collections::BTreeMap;
+
 use jobyard_model::lifecycle::{Job, JobState, RESTARTING};
+use jobyard_model::placement::NODE_HEARD_WITHIN_MS;
 use jobyard_model::retry::FailReason;
 use jobyard_model::{
-    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, Resources, ServiceRun, Status,
-    Timestamp,
+    AttemptEnd, Intent, JobFilter, JobId, JobKind, JobSpec, LeaseId, NodeId, NodeState, Outcome, Phase,
+    Resources, ServiceRun, Status, Timestamp,
 };
 
 /// A job to be accepted.
@@ -117,49 +120,15 @@ impl JobRecord {
     }
 }
 
-/// Which jobs to list. All filters must match; an empty one matches all.
+/// Which jobs to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobQuery {
-    /// Any of these.
-    pub statuses: Vec<Status>,
-    /// The owner.
-    pub owner: Option<String>,
-    /// The exact name.
-    pub name: Option<String>,
-    /// All of these labels.
-    pub labels: Vec<(String, String)>,
-    /// The origin's kind and id.
-    pub origin: Option<(String, String)>,
-    /// The key it came with.
-    pub idempotency_key: Option<String>,
-    /// Part of the id, the name, or the command line, without regard to case.
-    pub text: Option<String>,
-    /// Created at or after.
-    pub created_after: Option<Timestamp>,
-    /// Created before.
-    pub created_before: Option<Timestamp>,
+    /// Which.
+    pub filter: JobFilter,
     /// Below this id.
     pub cursor: Option<JobId>,
     /// 1–500.
     pub limit: u32,
-}
-
-impl JobQuery {
-    /// Whether a job with this spec passes the filters that only the spec can tell.
-    pub(crate) fn matches(&self, job_id: JobId, spec: &JobSpec) -> bool {
-        let labels = self.labels.iter().all(|(key, value)| spec.labels.get(key) == Some(value));
-        let origin = self.origin.as_ref().is_none_or(|(kind, id)| {
-            spec.origin.as_ref().is_some_and(|origin| origin.kind == *kind && origin.id == *id)
-        });
-        labels && origin && self.text.as_ref().is_none_or(|text| holds_text(job_id, spec, text))
-    }
-}
-
-fn holds_text(job_id: JobId, spec: &JobSpec, text: &str) -> bool {
-    let wanted = text.to_lowercase();
-    job_id.to_string().contains(&wanted)
-        || spec.name.to_lowercase().contains(&wanted)
-        || spec.command.join(" ").to_lowercase().contains(&wanted)
 }
 
 /// A page of jobs, newest first.
@@ -169,6 +138,92 @@ pub struct JobPage {
     pub items: Vec<JobRecord>,
     /// The cursor of the next page.
     pub next: Option<JobId>,
+}
+
+/// A job as a line of a list: nothing of its payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRow {
+    /// Which.
+    pub id: JobId,
+    /// The owner.
+    pub owner: String,
+    /// Its name.
+    pub name: String,
+    /// Task or service.
+    pub kind: JobKind,
+    /// Where it is.
+    pub status: Status,
+    /// As [`JobRecord::reason`].
+    pub reason: &'static str,
+    /// The principal's name.
+    pub submitted_by: String,
+    /// The pool it waits in.
+    pub pool: String,
+    /// 0–100.
+    pub priority: u8,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// What is wanted of it.
+    pub intent: Intent,
+    /// By the datastore's clock.
+    pub created_at: Timestamp,
+    /// When the first attempt of the newest round was `running`.
+    pub started_at: Option<Timestamp>,
+    /// When the newest round ended.
+    pub finished_at: Option<Timestamp>,
+    /// Since when it waits for a place; only while it does. In the future while it backs off.
+    pub waiting_since: Option<Timestamp>,
+    /// Retries that its own failures cost in this round.
+    pub retry_count: u32,
+    /// How many they may cost.
+    pub max_retries: u32,
+    /// From 1.
+    pub round: u32,
+    /// The newest attempt's number, 0 before the first.
+    pub attempt: u32,
+    /// The node of the newest attempt: id, and name if that is still known.
+    pub node: Option<(NodeId, String)>,
+    /// How the newest ended attempt ended.
+    pub last_end: Option<(u32, Outcome, AttemptEnd)>,
+}
+
+/// A page of lines, newest first; otherwise as [`JobPage`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobRowPage {
+    /// May be fewer than asked for and still have a next page.
+    pub items: Vec<JobRow>,
+    /// The cursor of the next page.
+    pub next: Option<JobId>,
+}
+
+/// How many jobs a filter passes; counting stops at a bound.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobCount {
+    /// At most [`COUNT_BOUND`].
+    pub count: u64,
+    /// There are more than [`COUNT_BOUND`].
+    pub capped: bool,
+    /// All jobs that could pass were looked at; otherwise there may be more than `count`.
+    pub complete: bool,
+    /// Those that were counted, by status; every status once.
+    pub by_status: Vec<StatusCount>,
+}
+
+/// Which values a filter can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueKey {
+    /// Owners.
+    Owner,
+    /// Names of jobs.
+    Name,
+    /// Keys of labels.
+    LabelKey,
+    /// Values of this label.
+    Label(String),
+    /// Pools.
+    Pool,
+    /// Names of nodes.
+    Node,
 }
 
 /// An attempt as read.
@@ -230,6 +285,112 @@ pub struct Summary {
     pub capacity: Resources,
     /// What un-ended attempts reserve.
     pub reserved: Resources,
+    /// The same of each pool that has nodes, by name.
+    pub pools: Vec<PoolSummary>,
+    /// When a server with an open report door last said that it lives; `None`: never.
+    pub report_clock: Option<Timestamp>,
+    /// When an informer last counted what happened, or looked whether there was something to count; `None`: never.
+    pub counted: Option<Timestamp>,
+}
+
+/// What a pool offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolSummary {
+    /// Its name.
+    pub name: String,
+    /// Nodes heard of lately.
+    pub nodes_heard: u32,
+    /// All its nodes.
+    pub nodes: u32,
+    /// What heard nodes offer.
+    pub capacity: Resources,
+    /// What un-ended attempts reserve.
+    pub reserved: Resources,
+}
+
+/// What the fleet offers, pool by pool.
+pub(crate) fn pools_of(nodes: &[NodeState], now: Timestamp) -> Vec<PoolSummary> {
+    let mut pools: BTreeMap<&str, PoolSummary> = BTreeMap::new();
+    for node in nodes {
+        let pool = pools.entry(&node.pool).or_insert_with(|| PoolSummary {
+            name: node.pool.clone(),
+            nodes_heard: 0,
+            nodes: 0,
+            capacity: Resources::default(),
+            reserved: Resources::default(),
+        });
+        pool.nodes += 1;
+        pool.reserved = pool.reserved.plus(node.reserved);
+        if now.ms_since(node.heard_at) <= NODE_HEARD_WITHIN_MS {
+            pool.nodes_heard += 1;
+            pool.capacity = pool.capacity.plus(node.capacity);
+        }
+    }
+    pools.into_values().collect()
+}
+
+/// A time that is 0 while there was none.
+pub(crate) fn once(ms: i64) -> Option<Timestamp> {
+    (ms > 0).then_some(Timestamp(ms))
+}
+
+/// Jobs that failed for good in the same way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingGroup {
+    /// What makes them alike.
+    pub print: FailurePrint,
+    /// How many there are.
+    pub count: u64,
+    /// The newest of them.
+    pub last_job: JobId,
+    /// When that one failed.
+    pub last_at: Timestamp,
+}
+
+/// What of a failure tells it apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FailurePrint {
+    /// The owner.
+    pub owner: String,
+    /// The job's name.
+    pub name: String,
+    /// Why it is over.
+    pub reason: FailReason,
+    /// How its last attempt ended; `None`: it had none.
+    pub outcome: Option<Outcome>,
+    /// The code it left with.
+    pub exit_code: Option<i32>,
+    /// The signal it died of.
+    pub signal: Option<i32>,
+}
+
+/// What fails, the most frequent first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Failing {
+    /// At most [`FAILING_GROUPS`].
+    pub groups: Vec<FailingGroup>,
+    /// All that failed was looked at, and all groups are there.
+    pub complete: bool,
+}
+
+/// Most groups that are told of.
+pub const FAILING_GROUPS: usize = 50;
+/// So many failures are looked at, the newest.
+pub(crate) const FAILURES: usize = 2_000;
+
+/// Groups failures, the newest first.
+pub(crate) fn grouped(failures: Vec<(FailurePrint, JobId, Timestamp)>) -> Failing {
+    let is_whole = failures.len() < FAILURES;
+    let mut groups: BTreeMap<FailurePrint, FailingGroup> = BTreeMap::new();
+    for (print, last_job, last_at) in failures {
+        let new = || FailingGroup { print: print.clone(), count: 0, last_job, last_at };
+        groups.entry(print.clone()).or_insert_with(new).count += 1;
+    }
+    let mut groups: Vec<FailingGroup> = groups.into_values().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse((group.count, group.last_at)));
+    let complete = is_whole && groups.len() <= FAILING_GROUPS;
+    groups.truncate(FAILING_GROUPS);
+    Failing { groups, complete }
 }
 
 /// Counting stops here.

@@ -9,13 +9,18 @@
 
 pub mod artifacts;
 pub mod audit;
+pub mod bulk;
+pub mod dashboard;
 mod encoding;
 pub mod error;
 pub mod events;
+mod filter;
 mod groups;
 pub mod jobs;
 mod ledger;
+mod listing;
 pub mod logs;
+pub mod minutes;
 pub mod nodes;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -27,6 +32,7 @@ pub mod sessions;
 pub mod sqlite;
 pub mod tokens;
 pub mod transfer;
+pub mod views;
 pub mod wake;
 
 use async_trait::async_trait;
@@ -36,14 +42,18 @@ use tokio::sync::watch;
 
 pub use artifacts::{ArtifactCutoffs, LeasedAttempt, LeftoverArtifact, NewTree, Retired, TreeRecord};
 pub use audit::{Actor, AuditRecord};
+pub use bulk::{BulkRecord, BulkStatus, NewBulk};
+pub use dashboard::Dashboard;
 pub use encoding::policy_of;
 pub use error::{StoreError, SubmitError};
 pub use events::{EventCursor, EventFilter, EventPage, EventRecord};
 pub use jobs::{
-    AttemptRecord, Control, JobPage, JobQuery, JobRecord, NewJob, NewSecrets, SealedSecrets, StatusCount,
-    Submitted, Summary,
+    AttemptRecord, Control, Failing, FailingGroup, FailurePrint, JobCount, JobPage, JobQuery, JobRecord,
+    JobRow, JobRowPage, NewJob, NewSecrets, PoolSummary, SealedSecrets, StatusCount, Submitted, Summary,
+    ValueKey,
 };
 pub use logs::{LogAnswer, LogBody, LogChunk, LogExtent, LogStream, LogsDropped};
+pub use minutes::{MinuteCounts, MinutePage, MinuteQuery, RolledUp, Waits};
 pub use nodes::{
     Claimed, HeartbeatAnswer, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord,
     RegisterAnswer, StopOrder,
@@ -56,6 +66,7 @@ pub use sessions::{NewLogin, NewSession, SessionKey, SessionRecord};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use tokens::{NewToken, TokenRecord};
+pub use views::{NewView, ViewChange, ViewRecord};
 pub use wake::WakeTopic;
 
 /// What server and informer need of the datastore.
@@ -64,7 +75,7 @@ pub use wake::WakeTopic;
 /// nothing, except [`StoreError::Unknown`]: then the commit's fate is not known and the call may be made again, since
 /// every one is absorbed by a key or a guard.
 #[async_trait]
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Dashboard {
     // Submission and its control.
 
     /// Accepts jobs, all or none, and says for each whether it is new. A repeated idempotency key with the same hash
@@ -90,14 +101,8 @@ pub trait Store: Send + Sync + 'static {
     /// One job.
     async fn job(&self, job_id: JobId) -> Result<Option<JobRecord>, StoreError>;
 
-    /// A page of jobs, newest first, bounded in what it scans.
-    async fn jobs(&self, query: &JobQuery) -> Result<JobPage, StoreError>;
-
     /// All attempts of a job, ended and live, by number.
     async fn attempts(&self, job_id: JobId) -> Result<Vec<AttemptRecord>, StoreError>;
-
-    /// Bounded counts by status, and what the fleet offers and has reserved.
-    async fn summary(&self) -> Result<Summary, StoreError>;
 
     // Artifacts: the datastore knows which there are, the artifact store has their bytes.
 

@@ -15,6 +15,8 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 #[path = "postgres/concurrency.rs"]
 mod concurrency;
 mod conformance;
+#[path = "postgres/dashboard.rs"]
+mod dashboard;
 #[path = "postgres/figures.rs"]
 mod figures;
 #[path = "postgres/migrations.rs"]

@@ -92,7 +92,7 @@ mod embedded {
     use std::sync::atomic::AtomicI64;
 
     use jobyard_model::Status;
-    use jobyard_store::{JobQuery, SqliteStore, Store, StoreError};
+    use jobyard_store::{Dashboard, JobQuery, SqliteStore, Store, StoreError};
     use rusqlite::Connection;
 
     use super::conformance::world::{ann, new_job, spec};

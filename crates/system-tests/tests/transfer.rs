@@ -145,11 +145,11 @@ async fn a_bad_file_makes_nothing() {
     let file = folder.path().join("moved");
     let (code, said) = jobyard(&["export", "--data-dir", path(&from), path(&file)]);
     assert!(code == Some(2) && said.contains("there is no datastore in"), "{said}");
-    std::fs::write(&file, "{\"jobyard_export\":1,\"schema\":11,\"from\":\"sqlite\"}\n").expect("writable");
+    std::fs::write(&file, "{\"jobyard_export\":1,\"schema\":14,\"from\":\"sqlite\"}\n").expect("writable");
     for (text, why) in [
         ("notes\n", "is not a file that `jobyard export` wrote"),
-        ("{\"jobyard_export\":1,\"schema\":11,\"from\":\"sqlite\"}\n", "is cut off"),
-        ("{\"jobyard_export\":2,\"schema\":11,\"from\":\"sqlite\"}\n", "has format 2"),
+        ("{\"jobyard_export\":1,\"schema\":14,\"from\":\"sqlite\"}\n", "is cut off"),
+        ("{\"jobyard_export\":2,\"schema\":14,\"from\":\"sqlite\"}\n", "has format 2"),
     ] {
         std::fs::write(&file, text).expect("writable");
         let (code, said) = jobyard(&["import", "--data-dir", path(&to), path(&file)]);

@@ -348,6 +348,193 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the newest actions. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description At most 100, the newest first; they are kept for 30 days */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Bulk"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /**
+         * Cancels or retries every job that a filter passes, in the background; with `dry_run` only counts them.
+         * @description Touches jobs of owners that the token acts for, and none that is created later. May be repeated without harm: a job
+         *     that was cancelled already is left as it is, and one that was retried is not found again.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["BulkRequest"];
+                };
+            };
+            responses: {
+                /** @description With `dry_run`: how many it would act on. Else: the key began this one before */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BulkPreview"];
+                    };
+                };
+                /** @description It has begun */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Bulk"];
+                    };
+                };
+                /** @description Faults, all of them named */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bulk/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tells how far an action is. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The action */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description As it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Bulk"];
+                    };
+                };
+                /** @description No such action */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bulk/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stops an action; what it did stays done. Its maker may, and operators. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The action */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description As it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Bulk"];
+                    };
+                };
+                /** @description Somebody else's */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such action */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -425,7 +612,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists jobs, newest first. All filters given must match. */
+        /** Lists jobs, newest first. All conditions given must hold. */
         get: {
             parameters: {
                 query?: {
@@ -435,22 +622,40 @@ export interface paths {
                     created_before?: string;
                     /** @description The `next_cursor` of the page before */
                     cursor?: string;
+                    /** @description The exit code of the newest ended attempt, 0–255 */
+                    exit?: string;
                     /** @description The key it came with */
                     idempotency_key?: string;
-                    /** @description `key:value`; several must all match */
+                    /** @description `task` or `service` */
+                    kind?: string;
+                    /** @description `key:value`, `key:one,other`, `key:begins*`, or `key` alone: has the label; several must all match */
                     label?: string[];
+                    /** @description Bands of priority, 0–4: 0–19, 20–39, 40–59, 60–79, 80–100 */
+                    lane?: string;
                     /** @description 1–500; 100 when left out */
                     limit?: number;
-                    /** @description The exact name */
+                    /** @description Names, joined by commas; `train*` begins with, `*train*` holds */
                     name?: string;
+                    /** @description Names or ids of nodes: where the newest attempt is or was */
+                    node?: string;
                     /** @description `kind:id` of what made the job */
                     origin?: string;
-                    /** @description The owner */
+                    /** @description How the newest ended attempt ended, such as `failed,timed_out` */
+                    outcome?: string;
+                    /** @description Owners, joined by commas; `\` takes the next character as it is, here and in every other condition */
                     owner?: string;
+                    /** @description Pools */
+                    pool?: string;
                     /** @description Part of the id, the name or the command line, in any case */
                     q?: string;
-                    /** @description One or more statuses, joined by commas */
+                    /** @description The `reason` as shown, such as `retries_exhausted` or `backing_off` */
+                    reason?: string;
+                    /** @description The signal that the newest ended attempt died of */
+                    signal?: string;
+                    /** @description One or more statuses, joined by commas; a leading `!` means none of them, here and in every other condition */
                     status?: string;
+                    /** @description Who submitted it */
+                    submitted_by?: string;
                 };
                 header?: never;
                 path?: never;
@@ -469,6 +674,15 @@ export interface paths {
                 };
                 /** @description A filter that can't be read */
                 400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It took longer than it may: `read_too_slow` */
+                503: {
                     headers: {
                         [name: string]: unknown;
                     };
@@ -1457,6 +1671,253 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts the jobs that a filter passes, up to 10,000. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description At or after this instant (RFC 3339) */
+                    created_after?: string;
+                    /** @description Before this instant (RFC 3339) */
+                    created_before?: string;
+                    /** @description The exit code of the newest ended attempt, 0–255 */
+                    exit?: string;
+                    /** @description The key it came with */
+                    idempotency_key?: string;
+                    /** @description `task` or `service` */
+                    kind?: string;
+                    /** @description `key:value`, `key:one,other`, `key:begins*`, or `key` alone: has the label; several must all match */
+                    label?: string[];
+                    /** @description Bands of priority, 0–4: 0–19, 20–39, 40–59, 60–79, 80–100 */
+                    lane?: string;
+                    /** @description Names, joined by commas; `train*` begins with, `*train*` holds */
+                    name?: string;
+                    /** @description Names or ids of nodes: where the newest attempt is or was */
+                    node?: string;
+                    /** @description `kind:id` of what made the job */
+                    origin?: string;
+                    /** @description How the newest ended attempt ended, such as `failed,timed_out` */
+                    outcome?: string;
+                    /** @description Owners, joined by commas; `\` takes the next character as it is, here and in every other condition */
+                    owner?: string;
+                    /** @description Pools */
+                    pool?: string;
+                    /** @description Part of the id, the name or the command line, in any case */
+                    q?: string;
+                    /** @description The `reason` as shown, such as `retries_exhausted` or `backing_off` */
+                    reason?: string;
+                    /** @description The signal that the newest ended attempt died of */
+                    signal?: string;
+                    /** @description One or more statuses, joined by commas; a leading `!` means none of them, here and in every other condition */
+                    status?: string;
+                    /** @description Who submitted it */
+                    submitted_by?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description How many */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["JobCount"];
+                    };
+                };
+                /** @description A filter that can't be read */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It took longer than it may: `read_too_slow` */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists jobs as lines, newest first: what a table shows, without what was submitted to be executed. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description At or after this instant (RFC 3339) */
+                    created_after?: string;
+                    /** @description Before this instant (RFC 3339) */
+                    created_before?: string;
+                    /** @description The `next_cursor` of the page before */
+                    cursor?: string;
+                    /** @description The exit code of the newest ended attempt, 0–255 */
+                    exit?: string;
+                    /** @description The key it came with */
+                    idempotency_key?: string;
+                    /** @description `task` or `service` */
+                    kind?: string;
+                    /** @description `key:value`, `key:one,other`, `key:begins*`, or `key` alone: has the label; several must all match */
+                    label?: string[];
+                    /** @description Bands of priority, 0–4: 0–19, 20–39, 40–59, 60–79, 80–100 */
+                    lane?: string;
+                    /** @description 1–500; 100 when left out */
+                    limit?: number;
+                    /** @description Names, joined by commas; `train*` begins with, `*train*` holds */
+                    name?: string;
+                    /** @description Names or ids of nodes: where the newest attempt is or was */
+                    node?: string;
+                    /** @description `kind:id` of what made the job */
+                    origin?: string;
+                    /** @description How the newest ended attempt ended, such as `failed,timed_out` */
+                    outcome?: string;
+                    /** @description Owners, joined by commas; `\` takes the next character as it is, here and in every other condition */
+                    owner?: string;
+                    /** @description Pools */
+                    pool?: string;
+                    /** @description Part of the id, the name or the command line, in any case */
+                    q?: string;
+                    /** @description The `reason` as shown, such as `retries_exhausted` or `backing_off` */
+                    reason?: string;
+                    /** @description The signal that the newest ended attempt died of */
+                    signal?: string;
+                    /** @description One or more statuses, joined by commas; a leading `!` means none of them, here and in every other condition */
+                    status?: string;
+                    /** @description Who submitted it */
+                    submitted_by?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page; it may be short and still have a next one */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_JobRow"];
+                    };
+                };
+                /** @description A filter that can't be read */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It took longer than it may: `read_too_slow` */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists values that a condition of a filter can have. */
+        get: {
+            parameters: {
+                query: {
+                    /** @description `owner`, `name`, `pool`, `node`, `label` for the keys of labels, `label:<key>` for the values of one */
+                    key: string;
+                    /** @description 1–50; 20 when left out */
+                    limit?: number;
+                    /** @description What they begin with */
+                    prefix?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The first of them */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["FilterValues"];
+                    };
+                };
+                /** @description No such key */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It took longer than it may: `read_too_slow` */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -2125,6 +2586,172 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/summary/failing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tells what fails: jobs that failed for good lately and were not retried, grouped by name, owner and how they ended. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description How long ago at most, such as `90s`, `1h` or `7d`; 24 h when left out */
+                    within?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The most frequent first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Failing"];
+                    };
+                };
+                /** @description Not a duration */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It took longer than it may: `read_too_slow` */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/summary/minutes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tells what happened by the minute: jobs submitted, started and ended, and how long they had waited. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description From the minute of this instant (RFC 3339); an hour before `to` when left out */
+                    from?: string;
+                    /** @description How many minutes are added up into one item, 1–1,440; 1 when left out */
+                    step?: number;
+                    /** @description Before this instant; now when left out */
+                    to?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description At most 1,500 items */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Minutes"];
+                    };
+                };
+                /** @description Not a span of time, or too many items */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It took longer than it may: `read_too_slow` */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/summary/waiting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the jobs that have waited longest, and why: of each pool, owner, shape and priority the first in turn. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description 1–20; 10 when left out */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The longest first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_WaitingJob"];
+                    };
+                };
+                /** @description It took longer than it may: `read_too_slow` */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -2380,6 +3007,226 @@ export interface paths {
                 };
             };
         };
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists one's own views and the shared ones, by name. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description All that the caller sees */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_View"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Keeps a view. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ViewWrite"];
+                };
+            };
+            responses: {
+                /** @description It is kept; `ETag` says which version it has */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["View"];
+                    };
+                };
+                /** @description Faults, all of them named */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description One of the caller's views has that name */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Changes a view. With `If-Match` only if it still has that `ETag`; without, the last write wins. */
+        put: {
+            parameters: {
+                query?: never;
+                header?: {
+                    /** @description The `ETag` it was seen with */
+                    "If-Match"?: string | null;
+                };
+                path: {
+                    /** @description The view */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ViewWrite"];
+                };
+            };
+            responses: {
+                /** @description As it is now */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["View"];
+                    };
+                };
+                /** @description Faults, all of them named */
+                400: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Somebody else's */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such view */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Another view of its maker has that name */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It was changed since */
+                412: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        post?: never;
+        /** Removes a view; `If-Match` as when it is changed. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: {
+                    /** @description The `ETag` it was seen with */
+                    "If-Match"?: string | null;
+                };
+                path: {
+                    /** @description The view */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It is gone */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Somebody else's */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description No such view */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description It was changed since */
+                412: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -2640,6 +3487,63 @@ export interface components {
             /** @description The jobs. */
             jobs: components["schemas"]["JobSubmit"][];
         };
+        /** @description An action on every job that a filter passes, carried out in the background. */
+        Bulk: {
+            /** @description `cancel` or `retry`. */
+            action: string;
+            /**
+             * Format: int64
+             * @description Jobs that it changed.
+             */
+            changed: number;
+            /** @description Who began it. */
+            created_by: string;
+            /** @description When. Jobs that were created later are not touched. */
+            created_time: components["schemas"]["Time"];
+            /** @description As it was given. */
+            filter: string;
+            finished_time?: components["schemas"]["Time"] | null;
+            /** @description Which. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Jobs that it acted on: `changed` and `unchanged`.
+             */
+            looked_at: number;
+            /** @description `running`, `done` or `stopped`. */
+            status: string;
+            /**
+             * Format: int64
+             * @description Jobs that had moved on, or were as they were meant to be.
+             */
+            unchanged: number;
+        };
+        /** @description How many jobs an action would act on, of those that the caller may touch. */
+        BulkPreview: {
+            /** @description There are more than 10,000. */
+            capped: boolean;
+            /** @description `false`: only a bounded number of the newest jobs was looked at, or `capped`; there may be more. */
+            complete: boolean;
+            /**
+             * Format: int64
+             * @description At most 10,000.
+             */
+            matching: number;
+        };
+        /** @description An action to be begun, or to be looked at first. */
+        BulkRequest: {
+            /** @description `cancel` or `retry`. */
+            action: string;
+            /** @description Only count the jobs that it would act on. */
+            dry_run?: boolean;
+            /**
+             * @description Which jobs: a query string with the conditions of `GET /api/v1/jobs`, such as `status=final_failed&label=team:rev`;
+             *     at least one.
+             */
+            filter: string;
+            /** @description The same key again begins nothing anew. */
+            idempotency_key?: string | null;
+        };
         /** @description Memory: a number of bytes, or on the way in a text with a unit. */
         Bytes: number | string;
         /** @description Cores, in steps of a thousandth. */
@@ -2701,6 +3605,64 @@ export interface components {
             who: string;
             /** @description In plain words, or an outcome. */
             why: string;
+        };
+        /** @description What fails. */
+        Failing: {
+            /** @description `false`: more failed than is looked at, or in more ways. */
+            complete: boolean;
+            /** @description At most 50, the most frequent first. */
+            items: components["schemas"]["FailingGroup"][];
+        };
+        /** @description Jobs that failed for good in the same way and were not retried since. */
+        FailingGroup: {
+            /**
+             * Format: int64
+             * @description How many there are.
+             */
+            count: number;
+            /**
+             * Format: int32
+             * @description The code it left with.
+             */
+            exit_code?: number | null;
+            /** @description The filter that finds them, as a query string. */
+            filter: string;
+            /**
+             * Format: uuid
+             * @description The newest of them.
+             */
+            last_job_id: string;
+            /** @description When that one failed. */
+            last_time: components["schemas"]["Time"];
+            /** @description Their name. */
+            name: string;
+            outcome?: components["schemas"]["Outcome"] | null;
+            /** @description Their owner. */
+            owner_id: string;
+            /** @description Why they are over. */
+            reason: string;
+            /**
+             * Format: int32
+             * @description The signal it died of.
+             */
+            signal?: number | null;
+        };
+        /** @description Values that a condition of a filter can have. */
+        FilterValues: {
+            /** @description In the order of their bytes. */
+            items: string[];
+            /** @description There are more that begin with the prefix. */
+            more: boolean;
+        };
+        /** @description How the roles fare, by the datastore's clock. */
+        Health: {
+            informer_time?: components["schemas"]["Time"] | null;
+            /**
+             * Format: int64
+             * @description How long the datastore took to answer, in milliseconds.
+             */
+            reading_ms: number;
+            report_door_time?: components["schemas"]["Time"] | null;
         };
         /** @enum {string} */
         Intent: "run" | "evict" | "stop" | "cancel";
@@ -2833,6 +3795,20 @@ export interface components {
             /** @description What it would wait for. */
             why: components["schemas"]["Why"];
         };
+        /** @description How many jobs a filter passes. */
+        JobCount: {
+            /** @description Those that were counted, by status; one for each status. */
+            by_status: components["schemas"]["StatusCount"][];
+            /** @description There are more than 10,000. */
+            capped: boolean;
+            /** @description `false`: only a bounded number of the newest jobs was looked at, or `capped`; there may be more. */
+            complete: boolean;
+            /**
+             * Format: int64
+             * @description At most 10,000.
+             */
+            count: number;
+        };
         /** @enum {string} */
         JobKind: "task" | "service";
         /** @description What made a job, when that was no person. */
@@ -2880,6 +3856,84 @@ export interface components {
              */
             signal?: number | null;
             usage?: components["schemas"]["Usage"] | null;
+        };
+        /** @description A job as a line of a list: nothing of what was submitted to be executed. */
+        JobRow: {
+            /**
+             * Format: int32
+             * @description The newest attempt's number; absent before the first.
+             */
+            attempt?: number | null;
+            /** @description When it was accepted. */
+            created_time: components["schemas"]["Time"];
+            /**
+             * Format: int32
+             * @description The code its task process left with.
+             */
+            exit_code?: number | null;
+            finished_time?: components["schemas"]["Time"] | null;
+            /**
+             * Format: uuid
+             * @description UUIDv7.
+             */
+            id: string;
+            /** @description What is wanted of it. */
+            intent: components["schemas"]["Intent"];
+            /** @description Task or service. */
+            kind: components["schemas"]["JobKind"];
+            /** @description For people and filters. */
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int32
+             * @description How many they may cost.
+             */
+            max_retries: number;
+            /** @description Why it ended, in plain words; at most 200 characters, empty when there is nothing to say. */
+            message: string;
+            /** @description For people; need not be unique. */
+            name: string;
+            /**
+             * Format: uuid
+             * @description The node of the newest attempt.
+             */
+            node_id?: string | null;
+            /** @description That node's name; absent when it is not known any more. */
+            node_name?: string | null;
+            outcome?: components["schemas"]["Outcome"] | null;
+            /** @description The team that is accounted for. */
+            owner_id: string;
+            /** @description The pool it waits in. */
+            pool: string;
+            /**
+             * Format: int32
+             * @description 0–100, more is more urgent.
+             */
+            priority: number;
+            /** @description Beside the status, as in a job. */
+            reason: string;
+            /**
+             * Format: int32
+             * @description Retries that its own failures cost in this round.
+             */
+            retry_count: number;
+            /**
+             * Format: int32
+             * @description From 1; one more with each retry by hand.
+             */
+            round: number;
+            /**
+             * Format: int32
+             * @description The signal its task process died of.
+             */
+            signal?: number | null;
+            started_time?: components["schemas"]["Time"] | null;
+            /** @description Where it is. */
+            status: components["schemas"]["Status"];
+            /** @description Who submitted it. */
+            submitted_by: string;
+            waiting_since_time?: components["schemas"]["Time"] | null;
         };
         /**
          * @description A job to be submitted. What is left out gets its default; unknown and doubled fields are refused.
@@ -3066,6 +4120,38 @@ export interface components {
             /** @description What it may do. */
             role: components["schemas"]["Role"];
         };
+        /** @description What happened by the minute. */
+        Minutes: {
+            /** @description Up to when everything is counted; later spans are counted in part, or not yet. */
+            complete_until_time: components["schemas"]["Time"];
+            /** @description In order, none left out. */
+            items: components["schemas"]["MinuteSpan"][];
+        };
+        /** @description What happened in a span of minutes. */
+        MinuteSpan: {
+            /** @description Jobs that came to an end, by their status then: `success`, `final_failed`, `cancelled`. */
+            ended: {
+                [key: string]: number;
+            };
+            /** @description Attempts that ended, by their outcome; those that are 0 are left out. */
+            outcomes: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Attempts whose task process began.
+             */
+            started: number;
+            /**
+             * Format: int64
+             * @description Jobs that were accepted.
+             */
+            submitted: number;
+            /** @description Its beginning. */
+            time: components["schemas"]["Time"];
+            /** @description How long jobs had waited when they were placed. */
+            waits: components["schemas"]["WaitTimes"];
+        };
         /** @description Those that have to be uploaded. */
         MissingArtifacts: {
             /** @description In the order in which they were asked for, each once. */
@@ -3247,6 +4333,42 @@ export interface components {
             next_cursor?: string | null;
         };
         /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_Bulk: {
+            /** @description In the order of the list. */
+            items: {
+                /** @description `cancel` or `retry`. */
+                action: string;
+                /**
+                 * Format: int64
+                 * @description Jobs that it changed.
+                 */
+                changed: number;
+                /** @description Who began it. */
+                created_by: string;
+                /** @description When. Jobs that were created later are not touched. */
+                created_time: components["schemas"]["Time"];
+                /** @description As it was given. */
+                filter: string;
+                finished_time?: components["schemas"]["Time"] | null;
+                /** @description Which. */
+                id: string;
+                /**
+                 * Format: int64
+                 * @description Jobs that it acted on: `changed` and `unchanged`.
+                 */
+                looked_at: number;
+                /** @description `running`, `done` or `stopped`. */
+                status: string;
+                /**
+                 * Format: int64
+                 * @description Jobs that had moved on, or were as they were meant to be.
+                 */
+                unchanged: number;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
         Page_Event: {
             /** @description In the order of the list. */
             items: {
@@ -3398,6 +4520,89 @@ export interface components {
                 timeout?: components["schemas"]["Seconds"] | null;
                 /** @description What was accepted but looks wrong. Only in the answer to a submission. */
                 warnings?: string[];
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_JobRow: {
+            /** @description In the order of the list. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description The newest attempt's number; absent before the first.
+                 */
+                attempt?: number | null;
+                /** @description When it was accepted. */
+                created_time: components["schemas"]["Time"];
+                /**
+                 * Format: int32
+                 * @description The code its task process left with.
+                 */
+                exit_code?: number | null;
+                finished_time?: components["schemas"]["Time"] | null;
+                /**
+                 * Format: uuid
+                 * @description UUIDv7.
+                 */
+                id: string;
+                /** @description What is wanted of it. */
+                intent: components["schemas"]["Intent"];
+                /** @description Task or service. */
+                kind: components["schemas"]["JobKind"];
+                /** @description For people and filters. */
+                labels: {
+                    [key: string]: string;
+                };
+                /**
+                 * Format: int32
+                 * @description How many they may cost.
+                 */
+                max_retries: number;
+                /** @description Why it ended, in plain words; at most 200 characters, empty when there is nothing to say. */
+                message: string;
+                /** @description For people; need not be unique. */
+                name: string;
+                /**
+                 * Format: uuid
+                 * @description The node of the newest attempt.
+                 */
+                node_id?: string | null;
+                /** @description That node's name; absent when it is not known any more. */
+                node_name?: string | null;
+                outcome?: components["schemas"]["Outcome"] | null;
+                /** @description The team that is accounted for. */
+                owner_id: string;
+                /** @description The pool it waits in. */
+                pool: string;
+                /**
+                 * Format: int32
+                 * @description 0–100, more is more urgent.
+                 */
+                priority: number;
+                /** @description Beside the status, as in a job. */
+                reason: string;
+                /**
+                 * Format: int32
+                 * @description Retries that its own failures cost in this round.
+                 */
+                retry_count: number;
+                /**
+                 * Format: int32
+                 * @description From 1; one more with each retry by hand.
+                 */
+                round: number;
+                /**
+                 * Format: int32
+                 * @description The signal its task process died of.
+                 */
+                signal?: number | null;
+                started_time?: components["schemas"]["Time"] | null;
+                /** @description Where it is. */
+                status: components["schemas"]["Status"];
+                /** @description Who submitted it. */
+                submitted_by: string;
+                waiting_since_time?: components["schemas"]["Time"] | null;
             }[];
             /** @description Give this as `cursor` for the next page; absent on the last one. */
             next_cursor?: string | null;
@@ -3582,6 +4787,55 @@ export interface components {
             /** @description Give this as `cursor` for the next page; absent on the last one. */
             next_cursor?: string | null;
         };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_View: {
+            /** @description In the order of the list. */
+            items: {
+                /** @description When it was changed last. */
+                changed_time: components["schemas"]["Time"];
+                /** @description The principal that made it, and may change it. */
+                created_by: string;
+                /** @description When. */
+                created_time: components["schemas"]["Time"];
+                /** @description A query string with the conditions of `GET /api/v1/jobs`. */
+                filter: string;
+                /** @description Which. */
+                id: string;
+                /** @description For people. */
+                name: string;
+                /** @description Whether everybody sees it. */
+                shared: boolean;
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description A page. It may be short, even empty, and still have a next one: what one page scans is bounded. */
+        Page_WaitingJob: {
+            /** @description In the order of the list. */
+            items: {
+                /**
+                 * Format: uuid
+                 * @description Which.
+                 */
+                id: string;
+                /** @description Its name. */
+                name: string;
+                /** @description Its owner. */
+                owner_id: string;
+                /** @description The pool it waits in. */
+                pool: string;
+                /** @description Why, as in `GET /api/v1/jobs/{id}/why`. */
+                reason: string;
+                /** @description What would change it; empty when there is nothing to do. */
+                remedy: string;
+                /** @description The same in plain words. */
+                summary: string;
+                /** @description Since when. */
+                waiting_since_time: components["schemas"]["Time"];
+            }[];
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+        };
         /** @enum {string} */
         Phase: "placed" | "starting" | "running" | "finishing";
         /** @description A pool. */
@@ -3590,6 +4844,25 @@ export interface components {
             created_time: components["schemas"]["Time"];
             /** @description Its name. */
             name: string;
+        };
+        /** @description What a pool offers. */
+        PoolSummary: {
+            /** @description What heard nodes offer. */
+            capacity: components["schemas"]["NodeResources"];
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: int32
+             * @description All its nodes.
+             */
+            nodes: number;
+            /**
+             * Format: int32
+             * @description Nodes heard of lately.
+             */
+            nodes_heard: number;
+            /** @description What attempts reserve. */
+            reserved: components["schemas"]["NodeResources"];
         };
         /** @description What went wrong (RFC 9457). */
         Problem: {
@@ -3703,6 +4976,8 @@ export interface components {
             capacity: components["schemas"]["NodeResources"];
             /** @description What everything is kept in: `postgres` or `sqlite`. */
             datastore: string;
+            /** @description How the roles fare. */
+            health?: components["schemas"]["Health"];
             /** @description One for each status; ended ones within the last 24 hours. */
             jobs: components["schemas"]["StatusCount"][];
             /**
@@ -3718,6 +4993,8 @@ export interface components {
             /** @description The datastore's clock. */
             now: components["schemas"]["Time"];
             oldest_waiting_time?: components["schemas"]["Time"] | null;
+            /** @description The same of each pool that has nodes, by name. */
+            pools?: components["schemas"]["PoolSummary"][];
             /** @description What attempts reserve. */
             reserved: components["schemas"]["NodeResources"];
             /** @description The version of the server that answers. */
@@ -3790,6 +5067,72 @@ export interface components {
             peak_memory_bytes: number;
             /** @description Between start and end of the task process, by a monotonic clock. */
             wall: components["schemas"]["Seconds"];
+        };
+        /** @description A filter that somebody gave a name. */
+        View: {
+            /** @description When it was changed last. */
+            changed_time: components["schemas"]["Time"];
+            /** @description The principal that made it, and may change it. */
+            created_by: string;
+            /** @description When. */
+            created_time: components["schemas"]["Time"];
+            /** @description A query string with the conditions of `GET /api/v1/jobs`. */
+            filter: string;
+            /** @description Which. */
+            id: string;
+            /** @description For people. */
+            name: string;
+            /** @description Whether everybody sees it. */
+            shared: boolean;
+        };
+        /** @description A view to be kept. */
+        ViewWrite: {
+            /** @description A query string with the conditions of `GET /api/v1/jobs`; may be empty. */
+            filter: string;
+            /** @description For people; unique among those of one principal. */
+            name: string;
+            /** @description Whether everybody sees it. */
+            shared?: boolean;
+        };
+        /** @description A job that waits for a place. */
+        WaitingJob: {
+            /**
+             * Format: uuid
+             * @description Which.
+             */
+            id: string;
+            /** @description Its name. */
+            name: string;
+            /** @description Its owner. */
+            owner_id: string;
+            /** @description The pool it waits in. */
+            pool: string;
+            /** @description Why, as in `GET /api/v1/jobs/{id}/why`. */
+            reason: string;
+            /** @description What would change it; empty when there is nothing to do. */
+            remedy: string;
+            /** @description The same in plain words. */
+            summary: string;
+            /** @description Since when. */
+            waiting_since_time: components["schemas"]["Time"];
+        };
+        /** @description How long jobs had waited. */
+        WaitTimes: {
+            /**
+             * Format: int64
+             * @description How many were placed.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Half of them had waited at most so many milliseconds; up to 42 % too much. Absent when none was placed.
+             */
+            p50_ms?: number | null;
+            /**
+             * Format: int64
+             * @description The same of 95 in a hundred.
+             */
+            p95_ms?: number | null;
         };
         /** @description Why a job isn't running yet, and what would change that. */
         Why: {

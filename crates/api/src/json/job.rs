@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jobyard_model::{EndedBy, Intent, IoClass, JobId, JobKind, Outcome, Runtime, Status};
+use jobyard_model::{EndedBy, Intent, IoClass, JobId, JobKind, NodeId, Outcome, Runtime, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{EndedByWord, IntentWord, IoClassWord, JobKindWord, OutcomeWord, RuntimeWord, StatusWord};
-use super::{Bytes, Cores, JobOrigin, Seconds, Time, Usage};
+use super::{Bytes, Cores, JobOrigin, Seconds, StatusCount, Time, Usage};
 
 /// A job: what was submitted, where it is, what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -112,6 +112,89 @@ pub struct Job {
     /// What was accepted but looks wrong. Only in the answer to a submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// A job as a line of a list: nothing of what was submitted to be executed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct JobRow {
+    /// UUIDv7.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: JobId,
+    /// The team that is accounted for.
+    pub owner_id: String,
+    /// For people; need not be unique.
+    pub name: String,
+    /// Task or service.
+    #[schema(value_type = JobKindWord)]
+    pub kind: JobKind,
+    /// Where it is.
+    #[schema(value_type = StatusWord)]
+    pub status: Status,
+    /// Beside the status, as in a job.
+    pub reason: String,
+    /// Who submitted it.
+    pub submitted_by: String,
+    /// The pool it waits in.
+    pub pool: String,
+    /// 0–100, more is more urgent.
+    pub priority: u8,
+    /// For people and filters.
+    pub labels: BTreeMap<String, String>,
+    /// What is wanted of it.
+    #[schema(value_type = IntentWord)]
+    pub intent: Intent,
+    /// When it was accepted.
+    pub created_time: Time,
+    /// When the first attempt of the newest round was `running`.
+    pub started_time: Option<Time>,
+    /// When the newest round ended.
+    pub finished_time: Option<Time>,
+    /// Since when it waits for a place; only while it does, and in the future while it backs off.
+    pub waiting_since_time: Option<Time>,
+    /// Retries that its own failures cost in this round.
+    pub retry_count: u32,
+    /// How many they may cost.
+    pub max_retries: u32,
+    /// From 1; one more with each retry by hand.
+    pub round: u32,
+    /// The newest attempt's number; absent before the first.
+    pub attempt: Option<u32>,
+    /// The node of the newest attempt.
+    #[schema(value_type = Option<String>, format = "uuid")]
+    pub node_id: Option<NodeId>,
+    /// That node's name; absent when it is not known any more.
+    pub node_name: Option<String>,
+    /// How the newest ended attempt ended.
+    #[schema(value_type = Option<OutcomeWord>)]
+    pub outcome: Option<Outcome>,
+    /// The code its task process left with.
+    pub exit_code: Option<i32>,
+    /// The signal its task process died of.
+    pub signal: Option<i32>,
+    /// Why it ended, in plain words; at most 200 characters, empty when there is nothing to say.
+    pub message: String,
+}
+
+/// How many jobs a filter passes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobCount {
+    /// At most 10,000.
+    pub count: u64,
+    /// There are more than 10,000.
+    pub capped: bool,
+    /// `false`: only a bounded number of the newest jobs was looked at, or `capped`; there may be more.
+    pub complete: bool,
+    /// Those that were counted, by status; one for each status.
+    pub by_status: Vec<StatusCount>,
+}
+
+/// Values that a condition of a filter can have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FilterValues {
+    /// In the order of their bytes.
+    pub items: Vec<String>,
+    /// There are more that begin with the prefix.
+    pub more: bool,
 }
 
 /// What placement reserves for a job.

@@ -10,6 +10,7 @@
 mod artifact;
 mod attempt;
 mod audit;
+mod bulk;
 mod event;
 mod job;
 mod job_check;
@@ -24,6 +25,7 @@ mod session;
 mod summary;
 mod token;
 pub mod units;
+mod view;
 mod why;
 pub mod words;
 
@@ -32,8 +34,9 @@ pub use artifact::{
 };
 pub use attempt::{Attempt, Usage};
 pub use audit::Audit;
+pub use bulk::{Bulk, BulkPreview, BulkRequest};
 pub use event::{Event, StreamStart};
-pub use job::{Job, JobResources, JobResult, ServiceExit};
+pub use job::{FilterValues, Job, JobCount, JobResources, JobResult, JobRow, ServiceExit};
 pub use job_check::JobCheck;
 pub use job_submit::{
     BatchAccepted, BatchItem, BatchSubmit, JobOrigin, JobSubmit, ResourcesSubmit, RetryRequest, SecretEnv,
@@ -45,7 +48,11 @@ pub use page::Page;
 pub use pool::Pool;
 pub use problem::{PROBLEM_CONTENT_TYPE, Problem, ProblemError};
 pub use session::{Login, Session, SessionCreate};
-pub use summary::{StatusCount, Summary};
+pub use summary::{
+    Failing, FailingGroup, Health, MinuteSpan, Minutes, PoolSummary, StatusCount, Summary, WaitTimes,
+    WaitingJob,
+};
 pub use token::{Me, Token, TokenCreate, TokenCreated};
 pub use units::{Bytes, Cores, Seconds, Time};
+pub use view::{View, ViewWrite};
 pub use why::{Why, WhyGate, WhyNode};

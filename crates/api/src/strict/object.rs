@@ -38,6 +38,18 @@ impl<'t, 'p> Object<'t, 'p> {
         (*value != Tree::Null).then_some(value)
     }
 
+    /// The text of a field that must be there.
+    pub fn needed_text(&mut self, name: &'static str, faults: &mut Faults) -> Option<String> {
+        let at = self.at.field(name);
+        match self.take(name, faults) {
+            Some(value) => super::text(value, &at, faults).map(str::to_owned),
+            None => {
+                faults.add(&at, FaultCode::Missing, "must be there");
+                None
+            }
+        }
+    }
+
     /// Reports every field that was never taken.
     pub fn finish(self, faults: &mut Faults) {
         for (name, _) in self.fields {

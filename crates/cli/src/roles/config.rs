@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use jobyard_informer::Webhook;
@@ -98,11 +99,34 @@ pub(crate) struct DatastoreConfig {
     pub(crate) pool_size: usize,
     /// Un-ended jobs an owner may have.
     pub(crate) max_unended_jobs_per_owner: u64,
+    /// Where lists and dashboards are read from: a standby. `url` unless set.
+    pub(crate) dashboard_url: Option<String>,
+    /// Connections of one process for that.
+    pub(crate) dashboard_pool_size: usize,
+    /// The most one such read may take.
+    pub(crate) dashboard_timeout_seconds: f64,
 }
 
 impl Default for DatastoreConfig {
     fn default() -> Self {
-        Self { url: None, pool_size: 8, max_unended_jobs_per_owner: 2_000_000 }
+        Self {
+            url: None,
+            pool_size: 8,
+            max_unended_jobs_per_owner: 2_000_000,
+            dashboard_url: None,
+            dashboard_pool_size: 4,
+            dashboard_timeout_seconds: 3.0,
+        }
+    }
+}
+
+impl DatastoreConfig {
+    /// The most that a list or dashboard may take to be read.
+    pub(crate) fn dashboard_timeout(&self) -> Result<Duration, ConfigError> {
+        match self.dashboard_timeout_seconds {
+            seconds if (0.1..=600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+            _ => Err(ConfigError::DashboardTimeout),
+        }
     }
 }
 
@@ -150,6 +174,7 @@ pub(crate) struct InformerConfig {
     pub(crate) keep_keys_days: Option<u64>,
     pub(crate) keep_audit_days: Option<u64>,
     pub(crate) keep_artifacts_days: Option<u64>,
+    pub(crate) keep_minutes_days: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -234,6 +259,8 @@ pub(crate) enum ConfigError {
     S3(S3SettingsError),
     #[error("the webhook can't be used")]
     Webhook(#[from] jobyard_informer::WebhookError),
+    #[error("datastore.dashboard_timeout_seconds must be between 0.1 and 600")]
+    DashboardTimeout,
     #[error("leases.{setting} must be {rule}")]
     Lease { setting: &'static str, rule: &'static str },
 }
@@ -379,6 +406,15 @@ mod tests {
         let config = parse("").expect("valid");
         assert_eq!(config.leases.settings().expect("valid"), LeaseSettings::default());
         assert_eq!(config.datastore.pool_size, 8);
+        assert_eq!(config.datastore.dashboard_timeout().expect("valid"), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_dashboard_s_reads_have_a_limit() {
+        for seconds in ["0", "-1", "601", "nan"] {
+            let config = parse(&format!("[datastore]\ndashboard_timeout_seconds = {seconds}"));
+            assert!(config.map_or(true, |config| config.datastore.dashboard_timeout().is_err()), "{seconds}");
+        }
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub(crate) fn settings(config: &Config) -> Result<PostgresConfig, RoleError> {
     Ok(PostgresConfig {
         pool_size: config.datastore.pool_size,
         max_unended_per_owner: config.datastore.max_unended_jobs_per_owner,
+        dashboard_url: config.datastore.dashboard_url.clone(),
+        dashboard_pool_size: config.datastore.dashboard_pool_size,
+        dashboard_timeout: config.datastore.dashboard_timeout()?,
         lease: config.leases.settings()?,
         ..PostgresConfig::new(url)
     })

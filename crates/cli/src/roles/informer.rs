@@ -45,8 +45,14 @@ pub(super) async fn run(arguments: RoleArguments) -> Result<(), RoleError> {
 
 /// The informer's settings from the file.
 pub(super) fn settings(config: &Config) -> InformerSettings {
-    let InformerConfig { pools, keep_jobs_days, keep_keys_days, keep_audit_days, keep_artifacts_days } =
-        config.informer.clone();
+    let InformerConfig {
+        pools,
+        keep_jobs_days,
+        keep_keys_days,
+        keep_audit_days,
+        keep_artifacts_days,
+        keep_minutes_days,
+    } = config.informer.clone();
     let usual = InformerSettings::default();
     let days = |days: Option<u64>, usual_ms| days.map_or(usual_ms, |days| days.saturating_mul(DAY_MS));
     InformerSettings {
@@ -55,6 +61,7 @@ pub(super) fn settings(config: &Config) -> InformerSettings {
         keep_keys_ms: days(keep_keys_days, usual.keep_keys_ms),
         keep_audit_ms: days(keep_audit_days, usual.keep_audit_ms),
         keep_artifacts_ms: days(keep_artifacts_days, usual.keep_artifacts_ms),
+        keep_minutes_ms: days(keep_minutes_days, usual.keep_minutes_ms),
     }
 }
 

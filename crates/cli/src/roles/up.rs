@@ -104,6 +104,7 @@ impl Yard {
         let options = SqliteOptions {
             lease: config.leases.settings()?,
             max_unended_per_owner: config.datastore.max_unended_jobs_per_owner,
+            dashboard_timeout: config.datastore.dashboard_timeout()?,
             clock: Arc::new(SystemClock),
         };
         let store: Arc<dyn Store> = SqliteStore::open(&data_dir.join("jobyard.db"), options)?;

@@ -1,6 +1,7 @@
 //! Lists of jobs, page by page or as a stream.
 
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use jobyard_api::filter::escape;
 use jobyard_api::json::{Job, Page, Time};
 use jobyard_model::Status;
 
@@ -48,8 +49,8 @@ impl JobFilter {
         let statuses: Vec<_> = self.statuses.iter().map(|status| status.as_str()).collect();
         let call = Call::get("listing jobs", "/jobs")
             .query_if("status", (!statuses.is_empty()).then(|| statuses.join(",")))
-            .query_if("owner", self.owner.as_ref())
-            .query_if("name", self.name.as_ref())
+            .query_if("owner", self.owner.as_deref().map(escape))
+            .query_if("name", self.name.as_deref().map(escape))
             .query_if("origin", self.origin.as_ref().map(pair))
             .query_if("idempotency_key", self.idempotency_key.as_ref())
             .query_if("q", self.text.as_ref())
@@ -57,7 +58,8 @@ impl JobFilter {
             .query_if("created_before", self.created_before.map(time))
             .query_if("limit", self.limit)
             .query_if("cursor", self.cursor.as_ref());
-        self.labels.iter().map(pair).fold(call, |call, label| call.query("label", label))
+        let label = |(key, value): &(String, String)| format!("{}:{}", escape(key), escape(value));
+        self.labels.iter().map(label).fold(call, |call, label| call.query("label", label))
     }
 }
 

@@ -5,6 +5,7 @@
 mod artifact_batch;
 mod artifacts;
 mod audit;
+mod bulk;
 mod events;
 pub(crate) mod health;
 pub(crate) mod jobs;
@@ -19,6 +20,7 @@ mod sessions;
 mod summary;
 mod tokens;
 mod trees;
+mod views;
 
 use axum::Router;
 use axum::extract::{Path, Request};
@@ -83,6 +85,9 @@ fn api() -> Router<Server> {
         .route("/schemas/job", get(schemas::job))
         .route("/jobs/check", post(jobs::check))
         .route("/jobs/batch", post(jobs::submit_batch))
+        .route("/jobs/rows", get(jobs::rows))
+        .route("/jobs/count", get(jobs::count))
+        .route("/jobs/values", get(jobs::values))
         .route("/jobs/{id}", get(jobs::read))
         .route("/jobs/{id}/attempts", get(jobs::attempts))
         .route("/jobs/{id}/events", get(jobs::history))
@@ -111,8 +116,16 @@ fn api() -> Router<Server> {
         .route("/sessions", post(sessions::begin).delete(sessions::end))
         .route("/sessions/links", post(sessions::link))
         .route("/me", get(tokens::me))
+        .route("/bulk", post(bulk::start).get(bulk::list))
+        .route("/bulk/{id}", get(bulk::progress))
+        .route("/bulk/{id}/stop", post(bulk::stop))
+        .route("/views", get(views::list).post(views::create))
+        .route("/views/{id}", put(views::change).delete(views::remove))
         .route("/audit", get(audit::list))
         .route("/summary", get(summary::read))
+        .route("/summary/minutes", get(summary::minutes))
+        .route("/summary/failing", get(summary::failing))
+        .route("/summary/waiting", get(summary::waiting))
         .route("/events", get(events::follow))
 }
 

@@ -8,8 +8,8 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi};
 
 use super::{
-    artifact_batch, artifacts, audit, events, health, jobs, nodes, pools, schemas, sessions, summary, tokens,
-    trees,
+    artifact_batch, artifacts, audit, bulk, events, health, jobs, nodes, pools, schemas, sessions, summary,
+    tokens, trees, views,
 };
 use crate::cookie;
 use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
@@ -22,7 +22,8 @@ use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
         license(name = "Apache-2.0 OR MIT")
     ),
     paths(
-        serve, jobs::submit::submit, jobs::submit::submit_batch, jobs::submit::check, jobs::list::list, jobs::read::read, jobs::read::attempts,
+        serve, jobs::submit::submit, jobs::submit::submit_batch, jobs::submit::check, jobs::list::list,
+        jobs::list::rows, jobs::list::count, jobs::list::values, jobs::read::read, jobs::read::attempts,
         jobs::read::why, jobs::history::history, jobs::logs::logs, jobs::log_search::sizes, jobs::log_search::pieces,
         jobs::log_search::find, jobs::control::cancel, jobs::control::stop,
         jobs::control::retry, artifacts::upload, artifacts::look, artifacts::download, artifacts::missing,
@@ -30,7 +31,8 @@ use jobyard_api::json::{ArtifactBatch, Event, StreamStart};
         nodes::preview_drain, nodes::cordon, nodes::uncordon,
         nodes::drain, pools::list, pools::make, tokens::me, tokens::list, tokens::create, tokens::revoke, audit::list,
         schemas::job, sessions::begin, sessions::end, sessions::link,
-        summary::read, events::follow, health::healthz, health::readyz, health::metrics
+        bulk::start, bulk::list, bulk::progress, bulk::stop, views::list, views::create, views::change, views::remove,
+        summary::read, summary::minutes, summary::failing, summary::waiting, events::follow, health::healthz, health::readyz, health::metrics
     ),
     components(schemas(ArtifactBatch, Event, StreamStart)),
     modifiers(&Rights),

@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use axum::extract::Query;
 use axum::http::Uri;
+use jobyard_api::filter;
 use jobyard_api::json::units::parse_time;
 use jobyard_api::strict::{Fault, FaultCode, Faults};
-use jobyard_model::Timestamp;
+use jobyard_model::{JobFilter, Timestamp};
 
 use crate::error::ApiError;
 
@@ -103,6 +104,12 @@ impl QueryReader {
             self.refuse(name, FaultCode::DuplicateField, "this parameter stands there more than once");
         }
         pairs.pop()
+    }
+
+    /// The conditions of a filter of jobs.
+    pub(crate) fn filter(&mut self) -> JobFilter {
+        self.known.extend(filter::PARAMETERS);
+        filter::read(&self.pairs, |name| format!("?{name}"), &mut self.faults)
     }
 
     /// Notes a fault of a parameter.

@@ -81,6 +81,18 @@ impl Serving {
     }
 }
 
+/// What the datastore bears.
+struct DatastoreLimits {
+    most_pages: Option<i64>,
+    dashboard_timeout: Duration,
+}
+
+impl Default for DatastoreLimits {
+    fn default() -> Self {
+        Self { most_pages: None, dashboard_timeout: Duration::from_secs(30) }
+    }
+}
+
 /// Whoever calls: a role, and the owners it acts for.
 #[derive(Clone)]
 pub(crate) struct Caller<'a> {
@@ -100,36 +112,52 @@ impl TestServer {
     /// With a datastore that is full at so many pages.
     pub(crate) async fn start_with_pages(settings: ServerSettings, most_pages: Option<i64>) -> Self {
         let nothing = (None, JobBuckets::none());
-        Self::start_bearing(ConnectionSettings::default(), settings, most_pages, nothing).await
+        let limits = DatastoreLimits { most_pages, ..DatastoreLimits::default() };
+        Self::start_bearing(ConnectionSettings::default(), settings, limits, nothing).await
+    }
+
+    /// With a datastore that gives looks over many jobs so much time.
+    pub(crate) async fn start_with_dashboard_timeout(dashboard_timeout: Duration) -> Self {
+        let (nothing, settings) = ((None, JobBuckets::none()), ServerSettings::default());
+        let limits = DatastoreLimits { dashboard_timeout, ..DatastoreLimits::default() };
+        Self::start_bearing(ConnectionSettings::default(), settings, limits, nothing).await
     }
 
     /// With a listener that bears only so much.
     pub(crate) async fn start_with_connections(connections: ConnectionSettings) -> Self {
         let nothing = (None, JobBuckets::none());
-        Self::start_bearing(connections, ServerSettings::default(), None, nothing).await
+        Self::start_bearing(connections, ServerSettings::default(), DatastoreLimits::default(), nothing).await
     }
 
     /// With its artifacts there.
     pub(crate) async fn start_on(artifacts: Arc<dyn ArtifactStore>) -> Self {
         let (connections, settings) = (ConnectionSettings::default(), ServerSettings::default());
-        Self::start_bearing(connections, settings, None, (Some(artifacts), JobBuckets::none())).await
+        Self::start_bearing(
+            connections,
+            settings,
+            DatastoreLimits::default(),
+            (Some(artifacts), JobBuckets::none()),
+        )
+        .await
     }
 
     /// With these places in S3 that jobs may name.
     pub(crate) async fn start_allowing(buckets: Arc<JobBuckets>) -> Self {
         let (connections, settings) = (ConnectionSettings::default(), ServerSettings::default());
-        Self::start_bearing(connections, settings, None, (None, buckets)).await
+        Self::start_bearing(connections, settings, DatastoreLimits::default(), (None, buckets)).await
     }
 
     async fn start_bearing(
         connections: ConnectionSettings,
         settings: ServerSettings,
-        most_pages: Option<i64>,
+        limits: DatastoreLimits,
         (artifacts, buckets): (Option<Arc<dyn ArtifactStore>>, Arc<JobBuckets>),
     ) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = Arc::new(HandClock(AtomicI64::new(1_777_622_400_000)));
+        let DatastoreLimits { most_pages, dashboard_timeout } = limits;
         let options = SqliteOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
+        let options = SqliteOptions { dashboard_timeout, ..options };
         let store = SqliteStore::open_limited(&directory.path().join("jobyard.db"), options, most_pages)
             .expect("a datastore");
         let artifacts = artifacts.unwrap_or_else(|| {
@@ -207,7 +235,7 @@ impl TestServer {
     /// How many jobs there are, by a way that no test goes through.
     pub(crate) async fn job_count(&self) -> usize {
         let query = jobyard_store::JobQuery { limit: 500, ..jobyard_store::JobQuery::default() };
-        self.store.jobs(&query).await.expect("a page").items.len()
+        jobyard_store::Dashboard::jobs(&*self.store, &query).await.expect("a page").items.len()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use jobyard_model::lifecycle::RefusalKind;
 use jobyard_model::{Intent, JobEvent, JobId, JobSpec, ShapeId};
+use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::Core;
 use super::fault::{Fault, Shared};
@@ -20,6 +22,15 @@ const LOCK_END: &str = concat!(
     end_columns!(),
     ", job.spec::text, job.owner_id, job.pool_id, job.shape_id
     FROM job_end e JOIN job ON job.id = e.job_id WHERE e.job_id = $1 AND e.current FOR NO KEY UPDATE OF e"
+);
+
+// In the order of ids, as every lock.
+const LOCK_ENDS: &str = concat!(
+    "SELECT ",
+    end_columns!(),
+    ", job.spec::text, job.owner_id, job.pool_id, job.shape_id
+    FROM job_end e JOIN job ON job.id = e.job_id WHERE e.job_id = ANY($1) AND e.current
+    ORDER BY e.job_id FOR NO KEY UPDATE OF e"
 );
 
 const FIND: &str = "SELECT 1 FROM job WHERE id = $1";
@@ -92,10 +103,24 @@ async fn lock_ended(session: &mut Session, ledger: &mut Ledger, job_id: JobId) -
             false => Err(Fault::Again(Shared::new("the job is neither live nor over"))),
         };
     };
+    load_ended(ledger, row)
+}
+
+/// Takes in all of these that are over.
+pub(super) async fn lock_all_ended(
+    session: &mut Session,
+    ledger: &mut Ledger,
+    ids: &[Uuid],
+) -> Result<(), Fault> {
+    let [rows] = session.query([Query::new(LOCK_ENDS).bind(ids.to_vec())]).await?;
+    rows.iter().try_for_each(|row| load_ended(ledger, row))
+}
+
+fn load_ended(ledger: &mut Ledger, row: &Row) -> Result<(), Fault> {
     let mut columns = Columns::of(row);
     let end = load::end_row_from(&mut columns)?;
     let spec: String = columns.take()?;
-    let spec: JobSpec = from_json("job", job_id, &spec)?;
+    let spec: JobSpec = from_json("job", end.job_id, &spec)?;
     let seat = Seat {
         owner_id: columns.take()?,
         pool_id: columns.take()?,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::NoTls;
 
 use super::config::PostgresConfig;
@@ -174,12 +174,31 @@ impl Tries {
 }
 
 fn pool(config: &PostgresConfig, size: usize) -> Result<Pool, StoreError> {
+    pool_of(config, config.driver_config()?, (size, config.reply_within()), None)
+}
+
+/// A pool of so many connections that are made like this, each prepared by `prepare`; whoever finds none free waits for
+/// `wait`.
+///
+/// # Errors
+/// When the settings make no sense.
+pub(super) fn pool_of(
+    config: &PostgresConfig,
+    driver: tokio_postgres::Config,
+    (size, wait): (usize, Duration),
+    prepare: Option<Hook>,
+) -> Result<Pool, StoreError> {
     let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = Manager::from_config(config.driver_config()?, NoTls, manager_config);
-    Pool::builder(manager)
+    let manager = Manager::from_config(driver, NoTls, manager_config);
+    let builder = Pool::builder(manager);
+    let builder = match prepare {
+        Some(prepare) => builder.post_create(prepare),
+        None => builder,
+    };
+    builder
         .max_size(size.max(1))
         .runtime(Runtime::Tokio1)
-        .wait_timeout(Some(config.reply_within()))
+        .wait_timeout(Some(wait))
         .create_timeout(Some(config.connect_timeout))
         .recycle_timeout(Some(config.connect_timeout))
         .build()

@@ -29,6 +29,8 @@ pub(super) enum Fault {
     Unknown(Shared),
     /// The disk is full; nothing was changed.
     Full(Shared),
+    /// A look over many rows ran into its limit of time.
+    TooSlow,
     /// A statement of ours is wrong; nothing was changed.
     Statement(Shared),
     /// A row that breaks our own rules; nothing was changed.
@@ -91,6 +93,7 @@ impl Fault {
                 StoreError::Unavailable { doing, source: error.into_source() }
             }
             Self::Unknown(error) => StoreError::Unknown { doing, source: error.into_source() },
+            Self::TooSlow => StoreError::TooSlow { doing },
             Self::Full(error) => StoreError::Full { doing, source: error.into_source() },
             Self::Statement(error) => StoreError::Statement { doing, source: error.into_source() },
             Self::Inconsistent { table, id, what } => StoreError::Inconsistent { table, id, what },

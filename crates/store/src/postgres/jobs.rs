@@ -3,28 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jobyard_model::{
-    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, ServiceRun, Status, Timestamp,
-};
+use jobyard_model::{AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, ServiceRun, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::Core;
 use super::fault::Fault;
 use super::load::{self, Columns, attempt_columns, end_columns, job_columns};
-use super::query::{Parameter, Query};
+use super::query::Query;
 use super::session::Rows;
 use crate::encoding::{from_json, inconsistent, policy_of};
 use crate::rows::{self, number};
-use crate::{AttemptRecord, JobPage, JobQuery, JobRecord, StoreError};
+use crate::{AttemptRecord, JobRecord, StoreError};
 
-/// How many rows one page looks at, when the filters pass few.
-const SCANNED: usize = 5_000;
-
-/// How many whole records are read at a time while the filters pass few.
-const CHUNK: usize = 500;
-
-const RECORDS: &str = concat!(
+/// Whole records of these ids.
+pub(super) const RECORDS: &str = concat!(
     "SELECT job.id, job.spec::text, job.submitted_by, job.created_ms, job.idempotency_key, ",
     job_columns!(),
     ", ",
@@ -72,7 +65,8 @@ async fn read(core: &Core, ids: &[JobId]) -> Result<Rows, Fault> {
     Ok(rows)
 }
 
-fn record(row: &Row) -> Result<JobRecord, Fault> {
+/// A row of [`RECORDS`].
+pub(super) fn record(row: &Row) -> Result<JobRecord, Fault> {
     let mut columns = Columns::of(row);
     let id: Uuid = columns.take()?;
     let spec: String = columns.take()?;
@@ -131,151 +125,6 @@ fn service(id: Uuid, columns: &mut Columns<'_>) -> Result<Option<ServiceRun>, Fa
 
 fn outcome(id: Uuid, code: i16) -> Result<Outcome, Fault> {
     Ok(Outcome::from_code(code).ok_or_else(|| inconsistent("attempt", id, "no such outcome"))?)
-}
-
-/// A page of jobs, newest first.
-pub(super) async fn page(core: &Core, query: &JobQuery) -> Result<JobPage, StoreError> {
-    try_page(core, query).await.map_err(|fault| fault.during("listing jobs"))
-}
-
-async fn try_page(core: &Core, query: &JobQuery) -> Result<JobPage, Fault> {
-    let limit = query.limit.clamp(1, 500) as usize;
-    let scan = candidates(core, query, limit).await?;
-    let mut page = JobPage { items: Vec::with_capacity(limit), next: scan.next };
-    for chunk in scan.ids.chunks(CHUNK.min(limit + 1)) {
-        for record in read(core, chunk).await?.iter().map(record) {
-            let record = match record {
-                Ok(record) => record,
-                // One job whose rows make no sense must not hide the others.
-                Err(Fault::Inconsistent { table, id, what }) => {
-                    tracing::error!(table, id, what, "a job is left out of a list");
-                    continue;
-                }
-                Err(fault) => return Err(fault),
-            };
-            if page.items.len() == limit {
-                page.next = page.items.last().map(|record: &JobRecord| record.job.id);
-                return Ok(page);
-            }
-            if passes(query, &record) {
-                page.items.push(record);
-            }
-        }
-    }
-    Ok(page)
-}
-
-fn passes(query: &JobQuery, record: &JobRecord) -> bool {
-    let status = record.job.status();
-    let key = record.idempotency_key.as_ref();
-    (query.statuses.is_empty() || query.statuses.contains(&status))
-        && query.owner.as_ref().is_none_or(|owner| record.spec.owner == *owner)
-        && query.name.as_ref().is_none_or(|name| record.spec.name == *name)
-        && query.created_after.is_none_or(|after| record.created_at >= after)
-        && query.created_before.is_none_or(|before| record.created_at < before)
-        && query.idempotency_key.as_ref().is_none_or(|wanted| key == Some(wanted))
-        && query.matches(record.job.id, &record.spec)
-}
-
-/// Ids to look at, newest first.
-struct Scan {
-    ids: Vec<JobId>,
-    /// Where the next page goes on when all of these have been looked at; `None` at the end.
-    next: Option<JobId>,
-}
-
-/// What drives a page: the narrowest index that the filters allow.
-async fn candidates(core: &Core, query: &JobQuery, limit: usize) -> Result<Scan, Fault> {
-    let below = query.cursor.map_or(Uuid::max(), |cursor| cursor.0);
-    let scanned = if is_plain(query) { limit + 1 } else { SCANNED };
-    let by_status = !query.statuses.is_empty() && query.idempotency_key.is_none();
-    let mut sources = match by_status {
-        true => query.statuses.iter().map(|status| source_of(*status).to_owned()).collect(),
-        false => vec![source(query)],
-    };
-    sources.sort_unstable();
-    sources.dedup();
-    let mut ids = Vec::new();
-    // Below the highest of these a source may have more that were not read.
-    let mut horizon = None;
-    for sql in sources {
-        let parameters = || -> Vec<Parameter> {
-            let mut parameters: Vec<Parameter> = vec![Box::new(below), Box::new(scanned as i64)];
-            let text = query.idempotency_key.as_ref().or(query.owner.as_ref());
-            if let Some(text) = text.filter(|_| !by_status) {
-                parameters.push(Box::new(text.clone()));
-            }
-            parameters
-        };
-        let [rows] = core.database.read(|| [Query::composed(sql.clone(), parameters())]).await?;
-        let found: Vec<(JobId, bool)> = rows.iter().map(candidate).collect::<Result<_, _>>()?;
-        if found.len() == scanned || found.last().is_some_and(|(_, wanted)| !wanted) {
-            horizon = horizon.max(found.last().map(|(job_id, _)| *job_id));
-        }
-        ids.extend(found.into_iter().filter(|(_, wanted)| *wanted).map(|(job_id, _)| job_id));
-    }
-    ids.retain(|job_id| horizon.is_none_or(|horizon| *job_id >= horizon));
-    ids.sort_unstable_by(|left, right| right.cmp(left));
-    ids.dedup();
-    Ok(Scan { ids, next: horizon })
-}
-
-fn candidate(row: &Row) -> Result<(JobId, bool), Fault> {
-    let mut columns = Columns::of(row);
-    Ok((JobId(columns.take()?), columns.take()?))
-}
-
-/// Whether every candidate passes, so that none beyond the page has to be looked at.
-fn is_plain(query: &JobQuery) -> bool {
-    let JobQuery { statuses, owner, name, labels, origin, idempotency_key, text, .. } = query;
-    let by_spec = name.is_some() || !labels.is_empty() || origin.is_some() || text.is_some();
-    let by_time = query.created_after.is_some() || query.created_before.is_some();
-    let one_index = owner.is_none() || statuses.is_empty();
-    !by_spec && !by_time && one_index && idempotency_key.is_none()
-}
-
-fn source(query: &JobQuery) -> String {
-    let filter = match (&query.idempotency_key, &query.owner) {
-        (Some(_), _) => "idempotency_key = $3 AND",
-        (None, Some(_)) => "owner_id = (SELECT owner_id FROM owner WHERE name = $3) AND",
-        (None, None) => "",
-    };
-    format!("SELECT id, true FROM job WHERE {filter} id < $1 ORDER BY id DESC LIMIT $2")
-}
-
-// Waiting jobs are most of the hot table when there are many: it is read along its key, without a sort, as far as
-// 5,000 rows. The one that lies there comes last and unwanted, when there were not enough waiting ones before it.
-const WAITING: &str =
-    "(SELECT id, true FROM (SELECT id, status FROM job_live WHERE id < $1 ORDER BY id DESC LIMIT 5000)
-    near WHERE status = 2)
-  UNION ALL (SELECT id, false FROM job_live WHERE id < $1 ORDER BY id DESC OFFSET 4999 LIMIT 1) LIMIT $2";
-
-/// The jobs of one status.
-fn source_of(status: Status) -> &'static str {
-    match status {
-        Status::Ready => {
-            "SELECT id, true FROM job_live WHERE status = 1 AND id < $1 ORDER BY status DESC, id DESC LIMIT $2"
-        }
-        Status::Waiting => WAITING,
-        Status::Running => {
-            "SELECT job_id, true FROM attempt_live WHERE job_id < $1 ORDER BY job_id DESC LIMIT $2"
-        }
-        Status::Retry => {
-            "SELECT id, true FROM job_live WHERE status = 4 AND id < $1 ORDER BY status DESC, id DESC LIMIT $2"
-        }
-        Status::Success => {
-            "SELECT job_id, true FROM job_end WHERE current AND status = 5 AND job_id < $1
-            ORDER BY job_id DESC LIMIT $2"
-        }
-        Status::FinalFailed => {
-            "SELECT job_id, true FROM job_end WHERE current AND status = 6 AND job_id < $1
-            ORDER BY job_id DESC LIMIT $2"
-        }
-        Status::Cancelled => {
-            "SELECT job_id, true FROM job_end WHERE current AND status = 7 AND job_id < $1
-            ORDER BY job_id DESC LIMIT $2"
-        }
-    }
 }
 
 /// All attempts of a job, ended and live, by number.

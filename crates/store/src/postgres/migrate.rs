@@ -21,7 +21,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 11] = [
+const MIGRATIONS: [Migration; 14] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -37,6 +37,10 @@ const MIGRATIONS: [Migration; 11] = [
     Migration { version: 9, oldest_binary: 7, sql: include_str!("migrations/0009_log_arrival.sql") },
     Migration { version: 10, oldest_binary: 7, sql: include_str!("migrations/0010_beginnings.sql") },
     Migration { version: 11, oldest_binary: 7, sql: include_str!("migrations/0011_sessions.sql") },
+    // An older binary would not note its jobs' labels.
+    Migration { version: 12, oldest_binary: 12, sql: include_str!("migrations/0012_listing.sql") },
+    Migration { version: 13, oldest_binary: 12, sql: include_str!("migrations/0013_minutes.sql") },
+    Migration { version: 14, oldest_binary: 12, sql: include_str!("migrations/0014_bulk_and_views.sql") },
 ];
 
 /// Of the advisory lock; "jobyard" in ASCII.

@@ -11,8 +11,10 @@
 mod artifact_use;
 mod artifacts;
 mod audit;
+mod bulk;
 mod config;
 mod control;
+mod dashboard;
 mod database;
 mod due;
 mod events;
@@ -22,9 +24,12 @@ mod gather;
 mod grants;
 mod interned;
 mod jobs;
+mod listing;
 mod load;
 mod logs;
+mod looks;
 mod migrate;
+mod minutes;
 mod node_attempts;
 mod nodes;
 mod pacing;
@@ -44,6 +49,7 @@ mod submit;
 mod summary;
 mod tokens;
 mod transfer;
+mod views;
 mod wake;
 mod writes;
 
@@ -61,6 +67,7 @@ use self::fault::Fault;
 use self::gather::Gather;
 use self::grants::Grants;
 use self::interned::Interned;
+use self::looks::Looks;
 use self::pacing::Pacing;
 use self::queues::KnownQueues;
 use self::reservations::KnownAttempts;
@@ -92,6 +99,10 @@ pub struct PostgresStore {
 /// What every call works with.
 struct Core {
     database: Database,
+    /// For lists and dashboards, where the settings say.
+    looks: Looks,
+    /// The same on the server that is written to: what rests on it must not be behind.
+    own_looks: Looks,
     wakes: WakeUps,
     interned: Interned,
     grants: Grants,
@@ -130,6 +141,8 @@ impl PostgresStore {
         migrate::check(&config).await?;
         let core = Core {
             database: Database::new(&config)?,
+            looks: Looks::new(&config)?,
+            own_looks: Looks::new(&own(&config))?,
             wakes: WakeUps::start(&config)?,
             interned: Interned::default(),
             grants: Grants::new(config.max_unended_per_owner),
@@ -149,6 +162,11 @@ impl PostgresStore {
             sessions: Gather::new(LANES, READ_TOGETHER),
         }))
     }
+}
+
+/// The settings of the few looks that must not be behind.
+fn own(config: &PostgresConfig) -> PostgresConfig {
+    PostgresConfig { dashboard_url: None, dashboard_pool_size: 2, ..config.clone() }
 }
 
 /// Writes what became of the ledger's jobs, commits, and wakes; with nothing changed it only lets go of the locks.

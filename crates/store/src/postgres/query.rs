@@ -1,7 +1,5 @@
 //! A statement with its parameters, owned, so that several can be sent at once and sent again.
 
-use std::borrow::Cow;
-
 use tokio_postgres::types::ToSql;
 
 /// A value on its way to the server.
@@ -10,19 +8,14 @@ pub(super) type Parameter = Box<dyn ToSql + Sync + Send>;
 /// A statement and its parameters.
 #[derive(Debug)]
 pub(super) struct Query {
-    pub(super) sql: Cow<'static, str>,
+    pub(super) sql: &'static str,
     pub(super) parameters: Vec<Parameter>,
 }
 
 impl Query {
     /// A statement that is the same each time.
     pub(super) fn new(sql: &'static str) -> Self {
-        Self { sql: Cow::Borrowed(sql), parameters: Vec::new() }
-    }
-
-    /// A statement put together from parts; of a bounded number of shapes, since each is kept prepared.
-    pub(super) fn composed(sql: String, parameters: Vec<Parameter>) -> Self {
-        Self { sql: Cow::Owned(sql), parameters }
+        Self { sql, parameters: Vec::new() }
     }
 
     /// Adds the next parameter.

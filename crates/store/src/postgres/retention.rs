@@ -21,7 +21,10 @@ const RAISE_FLOOR: &str = "UPDATE event_floor SET transaction = newest.transacti
   FROM (SELECT transaction, number FROM event WHERE job_id = ANY($1)
     ORDER BY transaction DESC, number DESC LIMIT 1) newest
   WHERE (event_floor.transaction, event_floor.number) < (newest.transaction, newest.number)";
-const REMOVE: [&str; 7] = [
+const REMOVE: [&str; 8] = [
+    "DELETE FROM job_label USING (SELECT job.id, label.key, label.value FROM job
+       CROSS JOIN LATERAL json_each_text(job.spec -> 'labels') label WHERE job.id = ANY($1)) old
+     WHERE job_label.key = old.key AND job_label.value = old.value AND job_label.job_id = old.id",
     "DELETE FROM event WHERE job_id = ANY($1)",
     "DELETE FROM log_chunk WHERE job_id = ANY($1)",
     "DELETE FROM attempt WHERE job_id = ANY($1)",

@@ -141,7 +141,7 @@ impl Drop for Session {
 }
 
 async fn prepare(client: &ClientWrapper, queries: &[Query]) -> Result<Vec<Statement>, tokio_postgres::Error> {
-    try_join_all(queries.iter().map(|query| client.prepare_cached(&query.sql))).await
+    try_join_all(queries.iter().map(|query| client.prepare_cached(query.sql))).await
 }
 
 /// Sends all statements before it waits for the first answer. The COMMIT goes out last, and not at all when a

@@ -13,17 +13,17 @@ use super::query::Query;
 use super::{
     PostgresStore, artifact_use, artifacts, audit, control, due, events, fault, followers, jobs, load, logs,
     node_attempts, nodes, placement, pools, reports, retention, secrets, sessions, submission, submit,
-    summary, tokens, transfer,
+    tokens, transfer,
 };
 use crate::logs::LogQuery;
 use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
-    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken,
-    NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed,
-    ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store,
-    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobRecord, LeasedAttempt, LeftoverArtifact,
+    LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken, NewTree,
+    NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem,
+    Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store, StoreError,
+    SubmitError, Submitted, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -56,16 +56,8 @@ impl Store for PostgresStore {
         fault::found(found, "reading a job")
     }
 
-    async fn jobs(&self, query: &JobQuery) -> Stored<JobPage> {
-        jobs::page(&self.core, query).await
-    }
-
     async fn attempts(&self, job_id: JobId) -> Stored<Vec<AttemptRecord>> {
         jobs::attempts(&self.core, job_id).await
-    }
-
-    async fn summary(&self) -> Stored<Summary> {
-        summary::summary(&self.core).await
     }
 
     async fn add_artifacts(&self, artifacts: Vec<(ArtifactHash, u64)>, by: &Actor) -> Stored<()> {
@@ -317,6 +309,8 @@ impl Store for PostgresStore {
         self.tokens.drained().await;
         self.sessions.drained().await;
         self.core.wakes.close();
+        self.core.looks.close();
+        self.core.own_looks.close();
         self.core.database.close();
     }
 }

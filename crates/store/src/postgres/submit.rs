@@ -18,7 +18,7 @@ use super::submission::{Answer, Call, visible};
 use super::{artifact_use, audit, secrets, writes};
 use crate::encoding::{Prepared, policy_of};
 use crate::ledger::{Ledger, Terms};
-use crate::rows::Seat;
+use crate::rows::{Seat, number_column};
 use crate::wake::Wakes;
 use crate::{SubmitError, Submitted};
 
@@ -37,11 +37,15 @@ const INSERT_KEYS: &str = "INSERT INTO idempotency (owner_id, key, hash, job_id,
     SELECT * FROM unnest($1::int[], $2::text[], $3::bytea[], $4::uuid[], $5::bigint[])
     AS new(owner_id, key, hash, job_id, created_ms) ORDER BY owner_id, key";
 const INSERT_JOBS: &str = "INSERT INTO job (id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms,
-    idempotency_key, spec)
-  SELECT id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec::json
+    idempotency_key, spec, labels, priority, max_retries)
+  SELECT id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec::json,
+    labels::json, priority, max_retries
   FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::text[], $6::smallint[], $7::text[], $8::bigint[],
-    $9::text[], $10::text[])
-    AS new(id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec)";
+    $9::text[], $10::text[], $11::text[], $12::smallint[], $13::int[])
+    AS new(id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, idempotency_key, spec, labels,
+      priority, max_retries)";
+const INSERT_LABELS: &str = "INSERT INTO job_label (key, value, job_id)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[])";
 const INSERT_AWAITED: &str =
     "INSERT INTO awaited_artifact (hash, job_id) SELECT * FROM unnest($1::bytea[], $2::uuid[])";
 
@@ -290,6 +294,7 @@ fn statements(accepted: &Accepted<'_>, known: &Known, core: &Core) -> Result<(Ve
         ledger.create(created, *seat, &prepared.job.submitted_by);
     }
     let mut queries = vec![insert_jobs(&accepted.new, known.now)];
+    queries.extend(insert_labels(&accepted.new));
     let keys: Vec<_> = accepted.keys.iter().collect();
     if !keys.is_empty() {
         queries.push(
@@ -340,4 +345,22 @@ fn insert_jobs(new: &[(&Prepared, Seat)], now: Timestamp) -> Query {
         .bind_each(new, |_| now.0)
         .bind_each(new, |(prepared, _)| prepared.job.idempotency.as_ref().map(|(key, _)| key.clone()))
         .bind_each(new, |(prepared, _)| prepared.spec.clone())
+        .bind_each(new, |(prepared, _)| prepared.labels.clone())
+        .bind_each(new, |(_, seat)| i16::from(seat.priority.value()))
+        .bind_each(new, |(prepared, _)| number_column(prepared.job.spec.max_retries))
+}
+
+fn insert_labels(new: &[(&Prepared, Seat)]) -> Option<Query> {
+    let labels: Vec<_> = new
+        .iter()
+        .map(|(prepared, _)| &prepared.job)
+        .flat_map(|job| job.spec.labels.iter().map(|(key, value)| (key, value, job.id.0)))
+        .collect();
+    let query = || {
+        Query::new(INSERT_LABELS)
+            .bind_each(&labels, |(key, _, _)| visible(key))
+            .bind_each(&labels, |(_, value, _)| visible(value))
+            .bind_each(&labels, |(_, _, job_id)| *job_id)
+    };
+    (!labels.is_empty()).then(query)
 }

@@ -309,7 +309,9 @@ impl Loading<'_> {
         self.close_copy().await?;
         // Numbers go on above those that came.
         let sql = "SELECT setval(pg_get_serial_sequence('event', 'number'), coalesce(max(number), 0) + 1) FROM event;
-            SELECT setval(pg_get_serial_sequence('audit', 'number'), coalesce(max(number), 0) + 1) FROM audit;";
+            SELECT setval(pg_get_serial_sequence('audit', 'number'), coalesce(max(number), 0) + 1) FROM audit;
+            INSERT INTO job_label SELECT label.key, label.value, job.id
+              FROM job CROSS JOIN LATERAL json_each_text(job.spec -> 'labels') label;";
         self.client.batch_execute(sql).await.map_err(failed(IMPORTING, Stage::BeforeCommit))
     }
 }

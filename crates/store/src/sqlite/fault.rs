@@ -29,6 +29,19 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
+    /// What a read gets that was interrupted before it began.
+    pub(super) fn interruption() -> Self {
+        Self::Sql(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_INTERRUPT),
+            None,
+        ))
+    }
+
+    /// Whether it was interrupted.
+    pub(super) fn is_interruption(&self) -> bool {
+        matches!(self, Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
+    }
+
     /// The fault as the caller sees it.
     pub(super) fn during(self, doing: &'static str) -> StoreError {
         match self {

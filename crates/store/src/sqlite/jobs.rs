@@ -1,15 +1,15 @@
 //! Jobs and attempts as read.
 
 use jobyard_model::{
-    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, ServiceRun, Status, Timestamp,
+    AttemptEnd, Intent, JobId, JobSpec, LeaseId, NodeId, Outcome, Phase, ServiceRun, Timestamp,
 };
 use rusqlite::{OptionalExtension, Row};
 
 use super::fault::Fault;
+use super::load;
 use super::scope::Scope;
-use super::{listing, load};
 use crate::encoding::{from_json, inconsistent, policy_of};
-use crate::{AttemptRecord, JobPage, JobQuery, JobRecord, rows};
+use crate::{AttemptRecord, JobRecord, rows};
 
 /// One job.
 pub(super) fn one(scope: &Scope<'_>, job_id: JobId) -> Result<Option<JobRecord>, Fault> {
@@ -79,39 +79,6 @@ fn last_ended(scope: &Scope<'_>, job_id: JobId) -> Result<Option<LastEnded>, Fau
 
 fn outcome(job_id: JobId, code: i16) -> Result<Outcome, Fault> {
     Ok(Outcome::from_code(code).ok_or_else(|| inconsistent("attempt", job_id, "no such outcome"))?)
-}
-
-/// A page of jobs, newest first.
-pub(super) fn page(scope: &Scope<'_>, query: &JobQuery) -> Result<JobPage, Fault> {
-    let limit = query.limit.clamp(1, 500) as usize;
-    let scan = listing::candidates(scope, query)?;
-    let mut page = JobPage { items: Vec::with_capacity(limit), next: scan.next };
-    for job_id in scan.ids {
-        if page.items.len() == limit {
-            page.next = page.items.last().map(|record: &JobRecord| record.job.id);
-            break;
-        }
-        // A candidate came from the job's own rows, within this snapshot.
-        let Some(submitted) = submitted(scope, job_id)? else { continue };
-        if passes(query, job_id, &submitted) {
-            let record = record(scope, job_id, submitted)?;
-            page.items.extend(record.filter(|record| wants(query, record.job.status())));
-        }
-    }
-    Ok(page)
-}
-
-fn passes(query: &JobQuery, job_id: JobId, submitted: &SubmittedRow) -> bool {
-    query.owner.as_ref().is_none_or(|owner| submitted.spec.owner == *owner)
-        && query.name.as_ref().is_none_or(|name| submitted.spec.name == *name)
-        && query.created_after.is_none_or(|after| submitted.created_at >= after)
-        && query.created_before.is_none_or(|before| submitted.created_at < before)
-        && query.idempotency_key.as_ref().is_none_or(|key| submitted.idempotency_key.as_ref() == Some(key))
-        && query.matches(job_id, &submitted.spec)
-}
-
-fn wants(query: &JobQuery, status: Status) -> bool {
-    query.statuses.is_empty() || query.statuses.contains(&status)
 }
 
 /// All attempts of a job, by number.

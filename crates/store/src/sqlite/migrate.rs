@@ -15,7 +15,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 10] = [
+const MIGRATIONS: [Migration; 13] = [
     Migration { version: 1, oldest_binary: 1, sql: include_str!("migrations/0001_spine.sql") },
     Migration { version: 2, oldest_binary: 1, sql: include_str!("migrations/0002_followers.sql") },
     Migration { version: 3, oldest_binary: 1, sql: include_str!("migrations/0003_trees.sql") },
@@ -29,6 +29,10 @@ const MIGRATIONS: [Migration; 10] = [
     Migration { version: 8, oldest_binary: 8, sql: include_str!("migrations/0008_s3.sql") },
     Migration { version: 9, oldest_binary: 8, sql: include_str!("migrations/0009_log_arrival.sql") },
     Migration { version: 10, oldest_binary: 8, sql: include_str!("migrations/0010_sessions.sql") },
+    // An older binary would not note its jobs' labels.
+    Migration { version: 11, oldest_binary: 11, sql: include_str!("migrations/0011_listing.sql") },
+    Migration { version: 12, oldest_binary: 11, sql: include_str!("migrations/0012_minutes.sql") },
+    Migration { version: 13, oldest_binary: 11, sql: include_str!("migrations/0013_bulk_and_views.sql") },
 ];
 const MIGRATING: &str = "migrating the schema";
 

@@ -2,6 +2,9 @@
 
 use jobyard_model::{Status, Timestamp};
 use rusqlite::Connection;
+use uuid::Uuid;
+
+use crate::filter::Source;
 
 use super::{due, groups, listing, logs, migrate, placement, retention, summary};
 
@@ -10,6 +13,14 @@ fn plan(connection: &Connection, sql: &str) -> String {
     let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let steps = statement.raw_query().mapped(|row| row.get::<_, String>(3));
     steps.collect::<Result<Vec<_>, _>>().unwrap().join("\n")
+}
+
+fn source(source: &Source) -> String {
+    listing::source_sql(source, Uuid::max()).0
+}
+
+fn word() -> String {
+    "x".to_owned()
 }
 
 #[test]
@@ -25,12 +36,19 @@ fn hot_statements_search_their_index_and_never_sort() {
         (due::DUE_RETRIES.to_owned(), "job_live_due (status=? AND due_ms<?)"),
         (due::FAR_RETRIES.to_owned(), "job_live_due (status=? AND due_ms>?)"),
         (due::EXPIRED.to_owned(), "job_live_start_deadline (start_deadline_ms>? AND start_deadline_ms<?)"),
-        (listing::BY_ID.to_owned(), "(id<?)"),
-        (listing::BY_OWNER.to_owned(), "job_owner (owner_id=? AND id<?)"),
-        (listing::BY_KEY.to_owned(), "job_key (idempotency_key=? AND id<?)"),
-        (listing::BY_RUNNING.to_owned(), "PRIMARY KEY (job_id<?)"),
-        (listing::outstanding_sql(Status::Retry), "job_live_outstanding (status=? AND id<?)"),
-        (listing::ended_sql(Status::Success), "job_end_listed (status=? AND job_id<?)"),
+        (source(&Source::All), "(id<?)"),
+        (source(&Source::Owner(word())), "job_owner (owner_id=? AND id<?)"),
+        (source(&Source::Key(word())), "job_key (idempotency_key=? AND id<?)"),
+        (source(&Source::Name(word())), "job_name (name=? AND id<?)"),
+        (source(&Source::Label(word(), word())), "PRIMARY KEY (key=? AND value=? AND job_id<?)"),
+        (source(&Source::Hot), "PRIMARY KEY (id<?)"),
+        (source(&Source::Troubled), "attempt_troubled (job_id<?)"),
+        (source(&Source::Status(Status::Running)), "PRIMARY KEY (job_id<?)"),
+        (source(&Source::Status(Status::Retry)), "job_live_outstanding (status=? AND id<?)"),
+        (source(&Source::Status(Status::Success)), "job_end_listed (status=? AND job_id<?)"),
+        (listing::NEXT_NAME.to_owned(), "COVERING INDEX job_name (name>?)"),
+        (listing::NEXT_KEY.to_owned(), "PRIMARY KEY (key>?)"),
+        (listing::NEXT_VALUE.to_owned(), "PRIMARY KEY (key=? AND value>?)"),
         (logs::chunks_sql(false, true), "(job_id=? AND attempt=? AND seq>? AND seq<?)"),
         (
             logs::chunks_sql(true, false),

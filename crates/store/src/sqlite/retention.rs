@@ -31,6 +31,8 @@ fn remove_job(scope: &Scope<'_>, job_id: JobId) -> Result<(), Fault> {
         coalesce((SELECT max(number) FROM event WHERE job_id = ?1), 0))";
     scope.execute(floor, [job_id.0])?;
     for sql in [
+        "DELETE FROM job_label WHERE (key, value, job_id) IN (SELECT label.key, label.value, job.id \
+            FROM job, json_each(job.spec, '$.labels') label WHERE job.id = ?1)",
         "DELETE FROM event WHERE job_id = ?1",
         "DELETE FROM log_chunk WHERE job_id = ?1",
         "DELETE FROM attempt WHERE job_id = ?1",

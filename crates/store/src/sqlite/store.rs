@@ -11,18 +11,18 @@ use tokio::sync::{mpsc, watch};
 use super::scope::Scope;
 use super::{
     SqliteStore, artifact_use, artifacts, audit, control, due, events, followers, jobs, logs, node_attempts,
-    nodes, placement, pools, reports, retention, secrets, sessions, submit, summary, tokens, transfer,
+    nodes, placement, pools, reports, retention, secrets, sessions, submit, tokens, transfer,
 };
 use crate::encoding::Prepared;
 use crate::logs::LogQuery;
 use crate::transfer::Part;
 use crate::{
     Actor, Answer, ArtifactCutoffs, AttemptRecord, AuditRecord, Claimed, Control, Cutoffs, DatastoreKind,
-    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobPage, JobQuery, JobRecord, LeasedAttempt,
-    LeftoverArtifact, LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken,
-    NewTree, NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed,
-    ReportItem, Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store,
-    StoreError, SubmitError, Submitted, Summary, TokenRecord, TreeRecord, WakeTopic,
+    EventCursor, EventFilter, EventPage, HeartbeatAnswer, JobRecord, LeasedAttempt, LeftoverArtifact,
+    LogAnswer, LogChunk, LogExtent, LogsDropped, NewJob, NewLogin, NewSession, NewToken, NewTree,
+    NodeHeartbeat, NotStarted, PlaceSnapshot, Placement, PoolRecord, RegisterAnswer, Removed, ReportItem,
+    Retired, SealedSecrets, SessionKey, SessionRecord, SilenceReport, StopOrder, Store, StoreError,
+    SubmitError, Submitted, TokenRecord, TreeRecord, WakeTopic,
 };
 
 type Stored<T> = Result<T, StoreError>;
@@ -55,17 +55,8 @@ impl Store for SqliteStore {
         self.readers.read("reading a job", move |scope| jobs::one(scope, job_id)).await
     }
 
-    async fn jobs(&self, query: &JobQuery) -> Stored<JobPage> {
-        let query = query.clone();
-        self.readers.read("listing jobs", move |scope| jobs::page(scope, &query)).await
-    }
-
     async fn attempts(&self, job_id: JobId) -> Stored<Vec<AttemptRecord>> {
         self.readers.read("reading attempts", move |scope| jobs::attempts(scope, job_id)).await
-    }
-
-    async fn summary(&self) -> Stored<Summary> {
-        self.readers.read("summing up", summary::summary).await
     }
 
     async fn add_artifacts(&self, artifacts: Vec<(ArtifactHash, u64)>, by: &Actor) -> Stored<()> {

@@ -190,7 +190,8 @@ fn insert_job(scope: &Scope<'_>, prepared: &Prepared, seat: Seat) -> Result<(), 
     let job = &prepared.job;
     let key = job.idempotency.as_ref().map(|(key, _)| key.as_str());
     let sql = "INSERT INTO job (id, owner_id, pool_id, shape_id, name, kind, submitted_by, created_ms, \
-        idempotency_key, spec) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        idempotency_key, spec, labels, priority, max_retries) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
     scope.execute(
         sql,
         params![
@@ -203,9 +204,16 @@ fn insert_job(scope: &Scope<'_>, prepared: &Prepared, seat: Seat) -> Result<(), 
             job.submitted_by,
             scope.now().0,
             key,
-            prepared.spec
+            prepared.spec,
+            prepared.labels,
+            seat.priority.value(),
+            job.spec.max_retries
         ],
     )?;
+    for (label, value) in &job.spec.labels {
+        let sql = "INSERT INTO job_label (key, value, job_id) VALUES (?1, ?2, ?3)";
+        scope.execute(sql, params![label, value, job.id.0])?;
+    }
     if let Some((key, hash)) = &job.idempotency {
         let sql =
             "INSERT INTO idempotency (owner_id, key, hash, job_id, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)";

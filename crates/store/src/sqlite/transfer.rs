@@ -211,6 +211,9 @@ impl Loading<'_, '_> {
         }
         let sql = "UPDATE owner SET unended = (SELECT count(*) FROM job_live WHERE job_live.owner_id = owner.owner_id)";
         scope.execute(sql, [])?;
+        let sql = "INSERT INTO job_label SELECT label.key, label.value, job.id \
+            FROM job, json_each(job.spec, '$.labels') label";
+        scope.execute(sql, [])?;
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The file that a datastore moves in: lines of JSON.
 //!
-//! The first line says what it is: `{"jobyard_export":1,"schema":10,"from":"sqlite"}`. Before the rows of a table stands
+//! The first line says what it is: `{"jobyard_export":1,"schema":14,"from":"sqlite"}`. Before the rows of a table stands
 //! `{"table":"job","columns":[…]}`; a row is an array of its cells: numbers, `true` and `false`, texts, ids as texts,
 //! bytes as hex digits, `null`. The last line has how many rows there are and the SHA-256 of all bytes before it:
 //! `{"rows":812,"sha256":"…"}`. Without that line, or with another hash, nothing of the file is to be kept.
@@ -21,7 +21,7 @@ use super::{Cell, Gathered, Kind, Part, TABLES, Table};
 /// Of the form described above.
 const FORMAT: u32 = 1;
 /// The schema whose tables and columns these are, as PostgreSQL counts.
-const SCHEMA: i32 = 11;
+const SCHEMA: i32 = 14;
 /// No row of ours is as long.
 const LONGEST_LINE_BYTES: u64 = 64 << 20;
 

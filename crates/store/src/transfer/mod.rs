@@ -2,7 +2,8 @@
 //!
 //! Owns the list of tables and columns that move, and the file they move in ([`file`]). The dialects read and write by
 //! this list; interned ids travel as what they stand for. Not moved: `report_clock`, so that nothing is judged by
-//! silence for a lease after a move; sessions of people in browsers, who sign in anew.
+//! silence for a lease after a move; sessions of people in browsers, who sign in anew; what is derived from the rest,
+//! `job_label` and the counts of minutes, is made anew.
 
 pub mod file;
 
@@ -109,7 +110,7 @@ pub(crate) const EVENT: usize = 5;
 /// Every table that moves, those that others refer to first. `event_floor` also says above which transaction whatever
 /// the datastore will append must lie (`newest`); it and the followers come before the events, whose places follow from
 /// them.
-pub(crate) static TABLES: [Table; 23] = [
+pub(crate) static TABLES: [Table; 25] = [
     Table { name: "owner", columns: &[("name", Text)], order: &["name"] },
     Table { name: "pool", columns: &[("name", Text), ("created_ms", Int)], order: &["name"] },
     Table { name: "shape", columns: &[("digest", Bytes), ("spec", Text)], order: &["digest"] },
@@ -347,6 +348,38 @@ pub(crate) static TABLES: [Table; 23] = [
             ("created_ms", Int),
             ("expires_ms", Int),
             ("revoked_ms", Int),
+        ],
+        order: &["id"],
+    },
+    Table {
+        name: "saved_view",
+        columns: &[
+            ("id", Id),
+            ("created_by", Text),
+            ("name", Text),
+            ("filter", Text),
+            ("shared", Flag),
+            ("created_ms", Int),
+            ("changed_ms", Int),
+            ("version", Int),
+        ],
+        order: &["id"],
+    },
+    Table {
+        name: "bulk",
+        columns: &[
+            ("id", Id),
+            ("filter", Text),
+            ("action", Text),
+            ("owners", Text),
+            ("created_by", Text),
+            ("idempotency_key", Text),
+            ("created_ms", Int),
+            ("status", Int),
+            ("cursor", Id),
+            ("changed", Int),
+            ("unchanged", Int),
+            ("finished_ms", Int),
         ],
         order: &["id"],
     },

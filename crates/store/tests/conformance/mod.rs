@@ -6,13 +6,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub(crate) mod bulk;
 pub(crate) mod cases;
 pub(crate) mod claims;
 pub(crate) mod control;
 pub(crate) mod events;
 pub(crate) mod followers;
 pub(crate) mod life;
+pub(crate) mod listing;
 pub(crate) mod logs;
+pub(crate) mod minutes;
 pub(crate) mod nodes;
 pub(crate) mod reading;
 pub(crate) mod secrets;
@@ -22,6 +25,7 @@ pub(crate) mod submit;
 pub(crate) mod time;
 pub(crate) mod trail;
 pub(crate) mod transfer;
+pub(crate) mod views;
 pub(crate) mod world;
 
 pub(crate) use world::{Dialect, World};
@@ -61,6 +65,15 @@ macro_rules! conformance_suite {
             reading: pages_of_a_thousand_while_others_come, every_filter, statuses_are_merged_newest_first,
                 a_page_may_be_short_and_go_on, attempts_tell_the_history, the_summary_counts,
                 the_classic_questions_at_a_prompt;
+            listing: filters_name_lines, filters_count, counts_stop_at_a_bound, a_line_says_where_a_job_is,
+                values_complete_a_filter, failures_are_grouped_by_how_they_came,
+                what_waits_longest_is_the_first_of_each_group;
+            minutes: what_happened_is_counted_by_the_minute, spans_of_minutes_have_their_own,
+                several_that_roll_up_count_each_event_once, old_minutes_go, a_quiet_datastore_is_left_alone;
+            bulk: everything_that_matches_is_cancelled_once, what_failed_or_was_cancelled_is_retried_once,
+                an_action_keeps_to_its_owners, a_key_begins_one_action, a_stopped_action_does_nothing_more,
+                several_that_carry_it_out_act_once, what_comes_with_the_action_is_not_touched;
+            views: views_are_private_or_shared, a_change_names_what_it_changes;
             events: a_life_as_events, filters_of_events, a_cursor_never_misses_under_concurrent_writers,
                 old_events_expire_a_cursor, wake_ups_follow_commits;
             followers: a_follower_is_in_one_hand_at_a_time, a_follower_moves_on_in_its_holder_s_hand_only,

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jobyard_model::{JobId, JobSpec, JobState, Origin, Outcome, Phase, Resources, Status};
+use jobyard_model::{
+    Any, JobFilter, JobId, JobSpec, JobState, LabelCondition, Origin, Outcome, Phase, Resources, Status,
+    TextMatch,
+};
 use jobyard_store::{JobQuery, Report};
 
 use super::world::{World, ann, exit, new_job, spec, with_key};
@@ -28,7 +31,11 @@ async fn walk(world: &World, mut query: JobQuery) -> Vec<JobId> {
 }
 
 fn of(statuses: &[Status], limit: u32) -> JobQuery {
-    JobQuery { statuses: statuses.to_vec(), limit, ..JobQuery::default() }
+    JobQuery { filter: JobFilter::of_statuses(statuses.iter().copied()), limit, cursor: None }
+}
+
+fn first(filter: &JobFilter) -> JobQuery {
+    JobQuery { filter: filter.clone(), limit: 10, cursor: None }
 }
 
 pub(crate) async fn pages_of_a_thousand_while_others_come(world: &World) {
@@ -61,19 +68,24 @@ pub(crate) async fn every_filter(world: &World) {
     world.submit_many(3, &spec()).await;
     let job_id = world.submit_all(vec![with_key(wanted, "k", 1)]).await[0].id;
     world.submit_many(3, &spec()).await;
-    let base = || JobQuery { limit: 10, ..JobQuery::default() };
-    let text = |text: &str| JobQuery { text: Some(text.to_owned()), ..base() };
+    let base = JobFilter::default;
+    let text = |text: &str| JobFilter { text: Some(text.to_owned()), ..base() };
+    let one = |text: &str| Any::of([text.to_owned()]);
+    let labelled = |key: &str, value: &str| LabelCondition {
+        key: key.to_owned(),
+        value: Any::of([TextMatch::Is(value.to_owned())]),
+    };
     let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let queries = [
-        JobQuery { owner: Some("others".to_owned()), ..base() },
-        JobQuery { name: Some("Nightly Sum".to_owned()), ..base() },
-        JobQuery { labels: vec![label("run", "7"), label("stage", "a")], ..base() },
-        JobQuery { origin: Some(label("schedule", "s1")), ..base() },
-        JobQuery { idempotency_key: Some("k".to_owned()), ..base() },
-        JobQuery {
+        JobFilter { owners: one("others"), ..base() },
+        JobFilter { names: Any::of([TextMatch::Is("Nightly Sum".to_owned())]), ..base() },
+        JobFilter { labels: vec![labelled("run", "7"), labelled("stage", "a")], ..base() },
+        JobFilter { origin: Some(label("schedule", "s1")), ..base() },
+        JobFilter { idempotency_key: Some("k".to_owned()), ..base() },
+        JobFilter {
             idempotency_key: Some("k".to_owned()),
-            statuses: vec![Status::Waiting],
-            owner: Some("others".to_owned()),
+            statuses: Any::of([Status::Waiting]),
+            owners: one("others"),
             ..base()
         },
         text("nightly"),
@@ -81,23 +93,23 @@ pub(crate) async fn every_filter(world: &World) {
         text(&job_id.to_string()[..23]),
     ];
     for query in queries {
-        assert_eq!(page_ids(world, &query).await.0, [job_id], "{query:?}");
+        assert_eq!(page_ids(world, &first(&query)).await.0, [job_id], "{query:?}");
     }
     let nobody = [
-        JobQuery { owner: Some("nobody".to_owned()), ..base() },
-        JobQuery { labels: vec![label("run", "8")], ..base() },
-        JobQuery { idempotency_key: Some("x".to_owned()), ..base() },
-        JobQuery { idempotency_key: Some("k".to_owned()), statuses: vec![Status::Success], ..base() },
+        JobFilter { owners: one("nobody"), ..base() },
+        JobFilter { labels: vec![labelled("run", "8")], ..base() },
+        JobFilter { idempotency_key: Some("x".to_owned()), ..base() },
+        JobFilter { idempotency_key: Some("k".to_owned()), statuses: Any::of([Status::Success]), ..base() },
         text("100%"),
     ];
     for query in nobody {
-        assert_eq!(page_ids(world, &query).await, (Vec::new(), None), "{query:?}");
+        assert_eq!(page_ids(world, &first(&query)).await, (Vec::new(), None), "{query:?}");
     }
     let created_at = world.job(job_id).await.created_at;
-    let after = JobQuery { created_after: Some(created_at), ..base() };
-    assert!(page_ids(world, &after).await.0.contains(&job_id));
-    let before = JobQuery { created_before: Some(created_at), ..base() };
-    assert!(!page_ids(world, &before).await.0.contains(&job_id));
+    let after = JobFilter { created_after: Some(created_at), ..base() };
+    assert!(page_ids(world, &first(&after)).await.0.contains(&job_id));
+    let before = JobFilter { created_before: Some(created_at), ..base() };
+    assert!(!page_ids(world, &first(&before)).await.0.contains(&job_id));
 }
 
 pub(crate) async fn statuses_are_merged_newest_first(world: &World) {
@@ -136,7 +148,14 @@ pub(crate) async fn a_page_may_be_short_and_go_on(world: &World) {
         (vec![Status::Waiting, Status::Running], vec![waits, runs]),
     ];
     for (statuses, wanted) in cases {
-        let query = JobQuery { name: Some("needle".to_owned()), ..of(&statuses, 50) };
+        let mut query = of(&statuses, 50);
+        query.filter.names = Any::of([TextMatch::Holds("eedle".to_owned())]);
+        assert_eq!(walk(world, query).await, wanted, "{statuses:?}");
+        // Where each one's command is read, a page looks at fewer.
+        let mut query = of(&statuses, 50);
+        query.filter.text = Some("NEEDLE".to_owned());
+        let (_, next) = page_ids(world, &query).await;
+        assert!(next.is_some(), "{statuses:?}");
         assert_eq!(walk(world, query).await, wanted, "{statuses:?}");
     }
     let later = world.store.now().await.unwrap().plus_ms(3_600_000);

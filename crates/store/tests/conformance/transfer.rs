@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use jobyard_model::{ArtifactHash, BinaryUrl, JobSpec, Role, SessionId, Status, Timestamp};
+use jobyard_model::{
+    Any, ArtifactHash, BinaryUrl, BulkAction, JobFilter, JobSpec, LabelCondition, Role, SessionId, Status,
+    TextMatch, Timestamp,
+};
 use jobyard_store::transfer::{Part, file};
 use jobyard_store::{
-    DatastoreKind, EventCursor, EventFilter, JobQuery, LogBody, LogChunk, LogStream, NewSecrets, NewToken,
-    NewTree, PostgresConfig, PostgresStore, Report, SealedSecrets, SqliteOptions, SqliteStore, Store,
-    StoreError,
+    DatastoreKind, EventCursor, EventFilter, JobQuery, LogBody, LogChunk, LogStream, NewBulk, NewSecrets,
+    NewToken, NewTree, NewView, PostgresConfig, PostgresStore, Report, SealedSecrets, SqliteOptions,
+    SqliteStore, Store, StoreError, ValueKey,
 };
 use jobyard_test_postgres::Cluster;
 use tokio::sync::mpsc;
@@ -96,6 +99,20 @@ struct Filled {
     cursor: EventCursor,
 }
 
+async fn keep_a_view_and_begin_an_action(store: &Arc<dyn Store>, name: &str) {
+    let view =
+        NewView { id: Uuid::from_u128(11), name: name.to_owned(), filter: "q=x".to_owned(), shared: true };
+    store.add_view(&view, &ann()).await.unwrap();
+    let bulk = NewBulk {
+        id: Uuid::from_u128(12),
+        filter: "name=nothing".to_owned(),
+        action: BulkAction::Retry,
+        owners: Some(vec!["team".to_owned()]),
+        idempotency_key: None,
+    };
+    store.start_bulk(&bulk, &ann()).await.unwrap();
+}
+
 /// One of everything that moves.
 async fn fill(world: &World) -> Filled {
     let store = &world.store;
@@ -153,6 +170,8 @@ async fn fill(world: &World) -> Filled {
         expires_at: None,
     };
     store.add_token(&token, &ann()).await.unwrap();
+    keep_a_view_and_begin_an_action(store, odd).await;
+    store.roll_up(1_000, Timestamp(0)).await.unwrap();
     let page = store.events_after(EventCursor::default(), &EventFilter::default(), 3).await.unwrap();
     let cursor = page.items[2].cursor;
     store.hold_follower("webhook", SessionId(Uuid::from_u128(7)), 1, cursor).await.unwrap();
@@ -166,9 +185,18 @@ pub(crate) async fn all_of_it_is_the_same_in_either_dialect(world: &World) {
     let first = directory.path().join("first");
     let text = export(&world.store, &first).await.unwrap();
     let tables = rows(&text, false);
-    for table in
-        ["event", "follower", "job_secret", "attempt_live", "tree_file", "log_chunk", "audit", "token"]
-    {
+    for table in [
+        "event",
+        "follower",
+        "job_secret",
+        "attempt_live",
+        "tree_file",
+        "log_chunk",
+        "audit",
+        "token",
+        "saved_view",
+        "bulk",
+    ] {
         assert!(tables.contains_key(table), "{table} in {text}");
     }
     for other in others {
@@ -222,6 +250,15 @@ async fn goes_on(store: &Arc<dyn Store>, filled: &Filled, lost_places: bool) {
     assert_eq!(pools, ["default", "gpu"]);
     let snapshot = store.place_snapshot("default", 100, 1_000).await.unwrap();
     assert_eq!(snapshot.nodes.len(), 1);
+    let label = LabelCondition { key: "a".to_owned(), value: Any::of([TextMatch::Is("b".to_owned())]) };
+    let labelled = JobFilter { labels: vec![label], ..JobFilter::default() };
+    assert_eq!(store.count_jobs(&labelled).await.unwrap().count, 1);
+    assert_eq!(store.values(&ValueKey::LabelKey, "", 5).await.unwrap().0, ["a"]);
+    assert_eq!(store.views("bob").await.unwrap().len(), 1);
+    assert_eq!(store.bulks(true, 5).await.unwrap()[0].owners, Some(vec!["team".to_owned()]));
+    // What happened is counted anew from the events that came along, those without a place of their own as well.
+    let whole = store.events_after(EventCursor::default(), &all, 100).await.unwrap();
+    assert_eq!(store.roll_up(1_000, Timestamp(0)).await.unwrap().events, whole.items.len() as u64);
     // An owner's count of un-ended jobs came along.
     store.cancel(filled.waiting, &ann()).await.unwrap();
     assert_eq!(store.audit(None, 1).await.unwrap()[0].action, "job.cancel");

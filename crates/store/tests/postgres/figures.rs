@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use jobyard_model::{JobSpec, Priority, Resources, Status};
+use jobyard_model::{JobFilter, JobSpec, Priority, Resources, Status};
 use jobyard_store::{JobQuery, PostgresConfig, PostgresStore, Report};
 
 use super::conformance::World;
@@ -80,7 +80,8 @@ async fn figures() {
             cycles(&world, &node, 20).await;
         }
         for statuses in [vec![], vec![Status::Waiting], vec![Status::Success], vec![Status::Running]] {
-            let query = JobQuery { statuses: statuses.clone(), limit: 50, ..JobQuery::default() };
+            let query =
+                JobQuery { filter: JobFilter::of_statuses(statuses.clone()), limit: 50, cursor: None };
             let begun = Instant::now();
             let page = world.store.jobs(&query).await.unwrap();
             println!("  page of {statuses:?}: {} in {:.1?}", page.items.len(), begun.elapsed());

@@ -72,7 +72,7 @@ const JOBS_OF_VERSION_3: &str = r#"
       (1, '{"binary":{"artifact":"' || repeat('a', 64) || '"},"input_path":"sha256:' || repeat('b', 64) || '"}'),
       (2, '{"binary":null,"input_path":"sha256:' || repeat('b', 64) || '"}'),
       (3, '{"binary":{"file":"/bin/true"}}'),
-      (4, '{"binary":null}')) AS old(number, spec);
+      (4, '{"binary":null,"labels":{"team":"ml"},"priority":90}')) AS old(number, spec);
     INSERT INTO attempt SELECT id, 1, 1, 3, 0, false, id, id, id, 'node', 1, NULL, NULL, 1, 1, 0, said FROM (VALUES
       (1, '{"Exited":{"outputs":{"kept":"' || repeat('c', 64) || '"}}}'),
       (2, '{"Exited":{"outputs":"none"}}'),
@@ -91,6 +91,8 @@ async fn the_step_to_version_4_notes_what_the_jobs_of_before_need() {
     let needed = "SELECT left(encode(hash, 'hex'), 2) || right(job_id::text, 2) FROM job_artifact ORDER BY 1";
     assert_eq!(server.sql(needed).await, ["aa01", "bb01", "bb02", "cc01"]);
     assert_eq!(server.sql("SELECT used_ms FROM artifact WHERE doomed_ms IS NULL").await, ["5"]);
+    let labelled = "SELECT key || ':' || value || right(job_id::text, 2) FROM job_label";
+    assert_eq!(server.sql(labelled).await, ["team:ml04"], "so does the step to version 12");
     PostgresStore::check(&server.config()).await.unwrap();
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use jobyard_model::{JobSpec, Resources, Status};
+use jobyard_model::{Any, JobFilter, JobSpec, LabelCondition, Outcome, Resources, Status, TextMatch};
 use jobyard_store::{JobQuery, PostgresStore, Report};
 
 use super::conformance::World;
@@ -138,13 +138,80 @@ async fn what_a_call_reads_does_not_grow_with_what_waits() {
     });
     let loops = loops.await;
     let listing = cost(&server, |world| async move {
-        let query =
-            JobQuery { statuses: vec![Status::Running, Status::Retry], limit: 50, ..JobQuery::default() };
+        let query = JobQuery {
+            filter: JobFilter::of_statuses([Status::Running, Status::Retry]),
+            limit: 50,
+            cursor: None,
+        };
         world.store.jobs(&query).await.unwrap();
-        let owned = JobQuery { owner: Some("owner-1".to_owned()), limit: 50, ..JobQuery::default() };
+        let filter = JobFilter { owners: Any::of(["owner-1".to_owned()]), ..JobFilter::default() };
+        let owned = JobQuery { filter, limit: 50, cursor: None };
         assert_eq!(world.store.jobs(&owned).await.unwrap().items.len(), 50);
     });
     let listing = listing.await;
     let read = (snapshot, life, loops, listing);
     assert!(snapshot < 500 && life < 500 && loops < 50 && listing < 500, "index entries read: {read:?}");
+}
+
+/// Index entries of all tables that were read, and tables that were read whole.
+async fn read_of_all(server: &Server) -> (u64, u64) {
+    server.wait_until("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'jobyard'", "0").await;
+    let rows = server
+        .sql(
+            "SELECT (SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname IN ('job', 'job_label', 'job_end', 'attempt'))
+            || ' ' || (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes)",
+        )
+        .await;
+    let numbers: Vec<u64> = rows[0].split(' ').map(|number| number.parse().unwrap()).collect();
+    (numbers[0], numbers[1])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_reads_little_more_than_it_shows() {
+    let server = server().await;
+    vacuumed_while_empty(&server).await;
+    let world = open(&server).await;
+    let varied = |number: usize| JobSpec {
+        owner: format!("owner-{}", number % 3),
+        name: format!("name-{}", number % 101),
+        labels: [("team".to_owned(), format!("team-{}", number % 7))].into(),
+        ..spec()
+    };
+    for start in (0..WAITING).step_by(5_000) {
+        let jobs = (start..start + 5_000).map(|number| new_job(varied(number))).collect();
+        world.store.submit(jobs, &ann()).await.unwrap();
+    }
+    world.store.close().await;
+    drop(world);
+    let is = |text: &str| Any::of([TextMatch::Is(text.to_owned())]);
+    let team = |value: &str| vec![LabelCondition { key: "team".to_owned(), value: is(value) }];
+    let none = JobFilter::default;
+    let cases = [
+        (none(), 50),
+        (JobFilter { names: is("name-7"), ..none() }, 50),
+        (JobFilter { labels: team("team-2"), ..none() }, 50),
+        (JobFilter { labels: team("nothing"), ..none() }, 0),
+        // Of two sources that of the name is the narrower, and what is left is looked at.
+        (JobFilter { labels: team("team-2"), names: is("name-7"), ..none() }, 28),
+        (JobFilter { outcomes: Any::of([Outcome::Failed]), ..none() }, 0),
+        (
+            JobFilter {
+                owners: Any::of(["owner-1".to_owned()]),
+                ..JobFilter::of_statuses([Status::Running])
+            },
+            0,
+        ),
+    ];
+    for (filter, shown) in cases {
+        let (whole_before, before) = read_of_all(&server).await;
+        let world = open(&server).await;
+        let query = JobQuery { filter, limit: 50, cursor: None };
+        let page = world.store.job_rows(&query).await.unwrap();
+        assert_eq!(page.items.len(), shown, "{query:?}");
+        world.store.close().await;
+        drop(world);
+        let (whole, after) = read_of_all(&server).await;
+        assert_eq!(whole, whole_before, "a table was read whole: {query:?}");
+        assert!(after - before < 5_000, "{} index entries: {query:?}", after - before);
+    }
 }

@@ -11,7 +11,7 @@ pub(crate) mod view;
 
 pub(super) use control::{cancel, retry, stop};
 pub(super) use history::history;
-pub(super) use list::list;
+pub(super) use list::{count, list, rows, values};
 pub(super) use log_search::{find as search_logs, pieces as log_pieces, sizes as log_sizes};
 pub(super) use logs::logs;
 pub(super) use read::{attempts, read, why};

@@ -1,7 +1,8 @@
 //! Jobs and attempts as the caller may see them.
 
 use jobyard_api::json::{
-    Attempt, Bytes, Cores, Event, Job, JobOrigin, JobResources, JobResult, Seconds, ServiceExit, Time, Usage,
+    Attempt, Bytes, Cores, Event, Job, JobOrigin, JobResources, JobResult, JobRow, Seconds, ServiceExit,
+    Time, Usage,
 };
 use jobyard_model::{
     ArtifactHash, AttemptEnd, BinaryUrl, EndedBy, Exit, JobState, LastExit, Outputs, Principal, ServiceRun,
@@ -80,6 +81,45 @@ pub(crate) fn job(record: JobRecord, viewer: &Principal, now: Timestamp) -> Job 
         }),
         attempt: (record.job.last_attempt > 0).then_some(record.job.last_attempt),
         warnings: Vec::new(),
+    }
+}
+
+/// The most characters of a message in a list.
+const SHORT_MESSAGE_CHARS: usize = 200;
+
+/// A line of a list.
+pub(crate) fn row(row: jobyard_store::JobRow) -> JobRow {
+    let (outcome, told) = match row.last_end {
+        Some((_, outcome, end)) => (Some(outcome), Told::new(end)),
+        None => (None, Told::default()),
+    };
+    let (node_id, node_name) = row.node.unzip();
+    JobRow {
+        id: row.id,
+        owner_id: row.owner,
+        name: row.name,
+        kind: row.kind,
+        status: row.status,
+        reason: row.reason.to_owned(),
+        submitted_by: row.submitted_by,
+        pool: row.pool,
+        priority: row.priority,
+        labels: row.labels,
+        intent: row.intent,
+        created_time: Time(row.created_at),
+        started_time: row.started_at.map(Time),
+        finished_time: row.finished_at.map(Time),
+        waiting_since_time: row.waiting_since.map(Time),
+        retry_count: row.retry_count,
+        max_retries: row.max_retries,
+        round: row.round,
+        attempt: (row.attempt > 0).then_some(row.attempt),
+        node_id,
+        node_name: node_name.filter(|name| !name.is_empty()),
+        outcome,
+        exit_code: told.exit_code,
+        signal: told.signal,
+        message: told.message.chars().take(SHORT_MESSAGE_CHARS).collect(),
     }
 }
 
