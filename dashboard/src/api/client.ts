@@ -1,14 +1,13 @@
 // The one way to the API. Every call answers with its data or throws a `CallError`.
 import createClient from 'openapi-fetch'
-import type { components as plannedComponents, paths as plannedPaths } from './planned'
 import type { components, paths } from './schema'
 
-export type Schemas = components['schemas'] & plannedComponents['schemas']
+export type Schemas = components['schemas']
 
 /** Where the installation lives, with a slash at the end: what `<base>` says. */
 export const baseUrl = new URL('.', document.baseURI).href
 
-export const api = createClient<paths & plannedPaths>({
+export const api = createClient<paths>({
   baseUrl: baseUrl.replace(/\/$/, ''),
   credentials: 'same-origin',
 })

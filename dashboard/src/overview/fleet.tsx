@@ -109,7 +109,7 @@ export function Health({ summary }: { summary: Summary }) {
                 : summary.datastore === 'sqlite'
                   ? 'SQLite'
                   : summary.datastore}
-              {health && ` · ${t('health.reading', { ms: health.datastore_ms })}`}
+              {health && ` · ${t('health.reading', { ms: health.reading_ms })}`}
             </td>
           </tr>
           {health &&
