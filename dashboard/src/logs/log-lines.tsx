@@ -66,16 +66,20 @@ export function Lines(props: LinesProps) {
     if (stick && lines.length > 0) virtualizer.scrollToIndex(lines.length - 1, { align: 'end' })
   }, [virtualizer, lines, stick])
 
-  // The place of the address, once its line is there.
-  const placed = useRef<number | null>(first >= 0 ? (place?.at ?? null) : null)
+  const inSight = virtualizer.getVirtualItems()
+  const firstIndex = inSight[0]?.index ?? 0
+  const lastIndex = inSight.at(-1)?.index ?? 0
+
+  // The place of the address, once its line is there; nothing else is loaded before it was in sight.
+  const placed = useRef<number | null>(null)
   const at = place?.at ?? null
   useEffect(() => {
     if (at === null || placed.current === at) return
     const index = lines.findIndex((line) => isIn(line, place))
     if (index < 0) return
-    placed.current = at
-    virtualizer.scrollToIndex(index, { align: 'center' })
-  }, [virtualizer, lines, at, place])
+    if (index >= firstIndex && index <= lastIndex) placed.current = at
+    else virtualizer.scrollToIndex(index, { align: 'center' })
+  }, [virtualizer, lines, at, place, firstIndex, lastIndex])
 
   useImperativeHandle(ref, () => ({
     toStart: () => virtualizer.scrollToIndex(0),
@@ -86,13 +90,11 @@ export function Lines(props: LinesProps) {
     },
   }))
 
-  const inSight = virtualizer.getVirtualItems()
-  const firstIndex = inSight[0]?.index ?? 0
-  const lastIndex = inSight.at(-1)?.index ?? 0
   useEffect(() => {
+    if (at !== null && placed.current !== at && lines.some((line) => isIn(line, place))) return
     if (firstIndex < NEAR && !stick) onEarlier()
     if (lastIndex > lines.length - NEAR) onLater()
-  }, [firstIndex, lastIndex, lines, stick, onEarlier, onLater])
+  }, [firstIndex, lastIndex, lines, stick, at, place, onEarlier, onLater])
 
   const zero = Date.parse(lines.find((line) => line.time !== null)?.time ?? '') || 0
   const onScroll = () => {
