@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use jobyard_api::json::ProblemError;
 use jobyard_model::ids::TokenId;
 use jobyard_model::{Principal, Role};
-use jobyard_store::{Actor, TokenRecord};
+use jobyard_store::{Actor, StoreError, TokenRecord};
 use sha2::{Digest, Sha256};
 
 use crate::cookie;
@@ -31,13 +31,38 @@ pub(crate) struct Caller {
     principal: Principal,
     actor: Actor,
     token_id: TokenId,
+    right: Right,
+}
+
+/// By which right a call is made: the hash of what it brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Right {
+    Token([u8; 32]),
+    Session([u8; 32]),
+}
+
+impl Right {
+    /// The token behind it, while it holds.
+    async fn token(self, server: &Server) -> Result<Option<TokenRecord>, StoreError> {
+        match self {
+            Self::Token(hash) => server.store().token_by_hash(hash).await,
+            Self::Session(hash) => {
+                Ok(server.store().session_by_hash(hash).await?.map(|session| session.token))
+            }
+        }
+    }
+
+    /// Whether it still holds: for what stays open.
+    pub(crate) async fn holds(self, server: &Server) -> Result<bool, StoreError> {
+        Ok(self.token(server).await?.is_some())
+    }
 }
 
 impl Caller {
-    fn new(token: TokenRecord, Address(address): Address) -> Self {
+    fn new(right: Right, token: TokenRecord, Address(address): Address) -> Self {
         let actor = Actor { name: token.name.clone(), address };
         let principal = Principal { name: token.name, role: token.role, owners: token.owners };
-        Self { principal, actor, token_id: token.id }
+        Self { principal, actor, token_id: token.id, right }
     }
 
     pub(crate) fn principal(&self) -> &Principal {
@@ -46,6 +71,11 @@ impl Caller {
 
     pub(crate) fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// By which right the call is made.
+    pub(crate) fn right(&self) -> Right {
+        self.right
     }
 
     /// The token by whose right the call is made.
@@ -112,27 +142,30 @@ pub(crate) async fn authenticate(State(server): State<Server>, mut request: Requ
     }
     let address = Address::of(request.extensions());
     match right(&server, request.method(), request.headers()).await {
-        Ok(token) => {
-            request.extensions_mut().insert(Caller::new(token, address));
+        Ok((right, token)) => {
+            request.extensions_mut().insert(Caller::new(right, token, address));
             next.run(request).await
         }
         Err(error) => error.into_response(),
     }
 }
 
-/// The token by whose right a call is made: the one that it brings, else that of its session.
-async fn right(server: &Server, method: &Method, headers: &HeaderMap) -> Result<TokenRecord, ApiError> {
-    if headers.contains_key(header::AUTHORIZATION) {
-        let secret = bearer(headers).ok_or(ApiError::Unauthenticated)?;
-        return server.store().token_by_hash(token_hash(secret)).await?.ok_or(ApiError::Unauthenticated);
-    }
-    let secret = cookie::read(headers).ok_or(ApiError::Unauthenticated)?;
-    let session = server.store().session_by_hash(token_hash(secret)).await?;
-    let session = session.ok_or(ApiError::Unauthenticated)?;
-    if !origin::is_read(method) {
+/// By whose right a call is made: that of the token that it brings, else that of its session.
+async fn right(
+    server: &Server,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<(Right, TokenRecord), ApiError> {
+    let right = match headers.contains_key(header::AUTHORIZATION) {
+        true => bearer(headers).map(|secret| Right::Token(token_hash(secret))),
+        false => cookie::read(headers).map(|secret| Right::Session(token_hash(secret))),
+    };
+    let right = right.ok_or(ApiError::Unauthenticated)?;
+    let token = right.token(server).await?.ok_or(ApiError::Unauthenticated)?;
+    if matches!(right, Right::Session(_)) && !origin::is_read(method) {
         origin::check(headers, Silence::Refused)?;
     }
-    Ok(session.token)
+    Ok((right, token))
 }
 
 /// The secret of the one `Authorization: Bearer` header. Two such headers are none: proxies differ on which counts.

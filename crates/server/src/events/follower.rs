@@ -8,8 +8,10 @@ use jobyard_api::json::StreamStart;
 use jobyard_store::{EventCursor, EventFilter, EventPage, EventRecord, StoreError};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 use super::tail::Batch;
+use crate::authentication::Right;
 use crate::doors::Pass;
 use crate::error::ApiError;
 use crate::http::jobs::view;
@@ -26,6 +28,9 @@ pub(crate) struct Follower {
     behind: bool,
     batches: broadcast::Receiver<Arc<Batch>>,
     text: String,
+    /// Whoever follows has it, or had when it was last looked at.
+    right: Right,
+    looked_at: Instant,
     _open: Open,
 }
 
@@ -55,7 +60,7 @@ impl Follower {
         server: Server,
         filter: EventFilter,
         cursor: Option<EventCursor>,
-        pass: Pass,
+        (pass, right): (Pass, Right),
     ) -> Result<Self, ApiError> {
         // First the subscription, then the place to start from: nothing falls in between.
         let batches = server.tail().subscribe();
@@ -64,8 +69,17 @@ impl Follower {
             Some(cursor) => cursor,
             None => server.store().event_head().await?,
         };
-        let mut follower =
-            Self { server, filter, cursor: start, behind: true, batches, text: String::new(), _open: open };
+        let mut follower = Self {
+            server,
+            filter,
+            cursor: start,
+            behind: true,
+            batches,
+            text: String::new(),
+            right,
+            looked_at: Instant::now(),
+            _open: open,
+        };
         follower.say_start();
         if cursor.is_some() {
             let page = follower.page().await?;
@@ -80,6 +94,7 @@ impl Follower {
     /// The next piece of the stream; `None` ends it. Whoever follows comes back with the last id it saw.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
+            self.check_right().await?;
             if !self.text.is_empty() {
                 return Some(Bytes::from(std::mem::take(&mut self.text)));
             }
@@ -96,6 +111,21 @@ impl Follower {
                     // The tail only makes it fast; looking makes it correct.
                     self.behind = true;
                 }
+            }
+        }
+    }
+
+    /// `None` when whoever follows may not any more. Looks as often as the stream says that it lives.
+    async fn check_right(&mut self) -> Option<()> {
+        if self.looked_at.elapsed() < self.server.settings().stream_heartbeat {
+            return Some(());
+        }
+        self.looked_at = Instant::now();
+        match self.right.holds(&self.server).await {
+            Ok(holds) => holds.then_some(()),
+            Err(error) => {
+                tracing::warn!(error = crate::error::chain(&error), "an event stream ends");
+                None
             }
         }
     }

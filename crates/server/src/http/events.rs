@@ -55,7 +55,7 @@ pub(super) async fn follow(
     reader.finish()?;
     let cursor = header_cursor(&headers)?.or(cursor);
     let pass = server.doors().stream.enter().await?;
-    let follower = Follower::start(server, filter, cursor, pass).await?;
+    let follower = Follower::start(server, filter, cursor, (pass, caller.right())).await?;
     let pieces = stream::unfold(follower, |mut follower| async move {
         let piece = follower.next().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), follower))

@@ -5,7 +5,7 @@ use jobyard_server::ServerSettings;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::{Caller, Reply, TestServer, fine, in_time};
+use crate::support::{Caller, Hand, Reply, TestServer, fine, in_time};
 
 const SESSIONS: &str = "/api/v1/sessions";
 /// What browsers say when a page of this server calls.
@@ -229,5 +229,50 @@ async fn a_setting_keeps_cookies_to_tls() {
     let server = TestServer::start_with(settings).await;
     let line = sign_in(&server, &json!({"token": server.admin().await.secret()})).await;
     assert!(line.ends_with("; Secure"), "{line}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_open_stream_ends_when_its_right_does() {
+    let stream_heartbeat = std::time::Duration::from_millis(20);
+    let settings = ServerSettings { stream_heartbeat, ..ServerSettings::default() };
+    let server = TestServer::start_with(settings).await;
+    let admin = server.admin().await;
+    let created = admin.post("/api/v1/tokens", &json!({"name": "ann", "role": "viewer"})).await.ok();
+    let ann = server.with_secret(created["secret"].as_str().expect("a secret"));
+    let cookie = session_of(&server, &ann).await;
+    let follow = |caller: &Caller<'_>| caller.call(Method::GET, "/api/v1/events");
+    let mut ends = [send(follow(&ann)).await, send(follow(&server.nobody()).header("cookie", &cookie)).await];
+    let mut goes_on = send(follow(&admin)).await;
+    for stream in &mut ends {
+        in_time("the start", stream.chunk()).await.expect("no break").expect("a piece");
+    }
+    let id = created["token"]["id"].as_str().expect("an id");
+    send(admin.call(Method::DELETE, &format!("/api/v1/tokens/{id}"))).await;
+    for stream in &mut ends {
+        while in_time("the end", stream.chunk()).await.expect("no break").is_some() {}
+    }
+    for _ in 0..10 {
+        in_time("a sign of life", goes_on.chunk()).await.expect("no break").expect("it goes on");
+    }
+    drop(goes_on);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_log_is_followed_by_cookie() {
+    let server = TestServer::start().await;
+    let caller = server.submitter().await;
+    let cookie = session_of(&server, &caller).await;
+    let hand = Hand::register(&server).await;
+    let held = hand.run(caller.submit(fine()).await).await;
+    let path = format!("/api/v1/jobs/{}/logs?follow=true", held.job_id);
+    let mut log = send(server.nobody().call(Method::GET, &path).header("cookie", &cookie)).await;
+    for (from, text) in [(0, "one\n"), (4, "two\n")] {
+        hand.log(held, jobyard_store::LogStream::Stdout, from, text).await;
+        assert_eq!(in_time("a line", log.chunk()).await.expect("no break").expect("a piece"), text);
+    }
+    hand.exit(held, 0).await;
+    assert_eq!(in_time("the end", log.chunk()).await.expect("no break"), None);
     server.stop().await;
 }
