@@ -45,13 +45,13 @@ export function FilterBar({ tokens, onChange, field }: FilterBarProps) {
       {tokens.length > 0 && (
         <TagGroup
           aria-label={t('filter.tokens')}
-          onRemove={(keys) => onChange(tokens.filter((_, index) => !keys.has(String(index))))}
+          onRemove={(keys) => onChange(tokens.filter(({ key, value }) => !keys.has(`${key} ${value}`)))}
         >
           <TagList className="tokens">
-            {tokens.map((token, index) => (
+            {tokens.map((token) => (
               <Tag
                 key={`${token.key} ${token.value}`}
-                id={String(index)}
+                id={`${token.key} ${token.value}`}
                 className="token"
                 textValue={`${token.key}:${token.value}`}
               >
